@@ -334,8 +334,9 @@ show_sweep("coalescing")
 # - `cute.printf` is recorded, and runs each time that the machine code does.
 #
 # A parameter marked `cutlass.Constexpr` is known at compile time; any other number is not. The function below launches
-# nothing, so it is plain CPU code. `cute.compile` only compiles. Of the 1 it uses just the type, Int32; the 3 is
-# `Constexpr` and becomes part of the machine code. **Predict:** which line does each of the two cells print?
+# nothing, so it is plain CPU code. `cute.compile` only compiles. From its argument 1 it takes only the type, Int32; its
+# argument 3 is `Constexpr` and becomes part of the machine code. **Predict:** which line does each of the two cells
+# print?
 
 
 # %%

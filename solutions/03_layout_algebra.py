@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 80
+#     minutes: 105
 #     summary: Compose, divide, repeat, invert. You write the operators that cut a matrix for blocks and threads.
 # ---
 
@@ -19,15 +19,15 @@
 # > **After this page you can** cut a matrix into tiles, arrange threads over a tile, predict the results of CuTe's
 # > operators and tell when they are wrong, and find the widest possible copy.
 # >
-# > **It takes** about 80 minutes, without a GPU. After exercise 03.7 is a good place to stop and come back.
+# > **It takes** about 105 minutes, without a GPU. After exercise 03.7 is a good place to stop and come back.
 
 # %%
 import tensor_layouts as tl
 from tensor_layouts import Layout, flatten, mode, rank, size
 
 from tutorlib import (
-    Refused, ask, check, explore_divide, explore_tv, layout, show_complement, show_compose, show_divide, show_layouts,
-    show_product, show_tv, text, tiled_copy_view,
+    Refused, ask, check, explore_compose, explore_divide, explore_tv, layout, show_complement, show_divide,
+    show_layouts, show_product, show_tv, text, tiled_copy_view,
 )  # fmt: skip
 
 # %% [markdown]
@@ -53,10 +53,10 @@ print(cute_says("size", layout("(4,3):(5,1)")), cute_says("cosize", layout("(4,3
 # > (A ∘ B)(i) = A(B(i)) for every i, and B's coordinates stay valid
 #
 # A is a matrix in memory. B picks elements of it, by index, in an order of its own. A ∘ B gives their offsets. Here A
-# is a row-major 4×8, and B takes every second index.
+# is a row-major 4×8, and B takes every second index. Click a cell of a∘b to see where it comes from.
 
 # %%
-show_compose("(4,8):(8,1)", "(4,4):(2,8)")
+explore_compose("(4,8):(8,1)", "(4,4):(2,8)")
 
 # %% [markdown]
 # Indices run down the columns, first mode fastest, so every second index is rows 0 and 2 of each column in turn.
@@ -108,8 +108,8 @@ print(text(tl.coalesce(layout("(2,(1,6),4):(1,(9,2),16)"))))
 # %% [markdown]
 # 2:1 and 6:2 became 12:1. The 4:16 remains. The mode of extent 1 is gone: its coordinate is always 0.
 #
-# **Exercise 03.2** (about 6 lines). Complete `coalesce(layout)`: decide for each flat mode whether it is dropped,
-# merged into the last mode that you kept, or kept as a new one.
+# **Exercise 03.2** (about 6 lines). Complete `coalesce(layout)`. The loop visits the flat modes from left to right;
+# decide what each does to `modes`, the list of those that you kept.
 
 
 # %%
@@ -150,11 +150,10 @@ check("03.2", coalesce)
 # | (4,6):(1,10) | 5:3 | no layout | rows 0 and 3, but row 2 in the next column |
 #
 # **Exercise 03.3** (about 9 lines). Complete `compose(a, b)`. When the loop comes to a mode of A, `left` elements of B
-# remain, `step` apart, counted in this mode's coordinate. First ask whether all of them fit here; only then divide.
-# Find a condition for each row of the table. Then either set `take`, the number of elements placed in this mode, or
-# change `step` and go on to the next mode, or raise `ValueError` if a division leaves a remainder, even where a layout
-# happens to exist, as CuTe does. A's last mode is not in the loop: it takes all that is left, even past its end, as in
-# CuTe.
+# remain, `step` apart, counted in this mode's coordinate. Find a condition for each row of the table. Then either set
+# `take`, the number of elements placed in this mode; or change `step` and go on to the next mode; or raise
+# `ValueError`. Divide only where not all elements fit: like CuTe, your function refuses a division with a remainder,
+# even where a layout happens to exist. A's last mode is not in the loop. It takes all that is left, even past its end.
 
 
 # %%
@@ -221,9 +220,10 @@ print("CuTe's R(i):", [R(i) for i in range(6)], " R =", text(R))
 
 # %% [markdown]
 # At B's last coordinate, 4 + 3 is index 7: the sum carries into A's second column, which begins at offset 7. Neither
-# mode alone reaches it, so R misses the gap between the columns. Nothing can carry if all extents and strides are
-# powers of two and B is injective, because each mode of B then has bits of its own. It is one reason why the sizes in
-# fast kernels are powers of two. In all other cases, test the law.
+# mode alone reaches it, so R misses the gap between the columns. (Type A and B into the explorer above: it tests the
+# law.) Nothing can carry if all extents and strides are powers of two and B is injective, because each mode of B then
+# has bits of its own. It is one reason why the sizes in fast kernels are powers of two. In all other cases, test the
+# law.
 #
 # **Exercise 03.4** (about 1 line). Write `obeys(a, b, r)`: True if the layout r is A ∘ B at every index of B. All three
 # are Layouts; r has the size of b, and b stays within a.
@@ -331,8 +331,8 @@ print("tiled:  ", text(tl.tiled_divide(A, (4, 4))))
 explore_divide("(10,8):(8,1)", "(4,4)")
 
 # %% [markdown]
-# There is a trap. To CuTe a plain number n as a tile means n:1. To `tl`, on a nested mode, it divides only the first
-# part. These should be equal:
+# There is a trap. To CuTe a plain number n as a tile means n:1. To `tl` it means something else on a nested mode. These
+# should be equal:
 
 # %%
 rows = layout("(4,2):(1,32)")
@@ -341,8 +341,6 @@ print("tl, by 2:1:  ", text(tl.logical_divide(rows, Layout(2, 1))))
 print("tl, by 2:    ", text(tl.logical_divide(rows, 2)))
 
 # %% [markdown]
-# So give `tl` the tile `Layout(2, 1)`.
-#
 # **Exercise 03.6** (about 4 lines). Write `zipped_divide(layout, tiler)`. The tiler has one number for each mode of the
 # layout; a mode may be nested, and there may be more than two. `mode(layout, n)` is mode n as a layout.
 
@@ -407,7 +405,7 @@ show_product("(2,2):(4,1)", "(2,3):(1,2)")
 # ⊗ gives (inside the block, which copy). To use the result as a matrix you need (row, column), so pair rows with rows
 # and columns with columns. There are two orders. A **blocked product** runs inside the block first, so each block stays
 # in one piece. A **raked product** runs over the copies first, so the blocks are interleaved like the teeth of rakes.
-# Find the first block, 0 to 3, in each:
+# Each is a matrix whose two modes are pairs. Find the first block, 0 to 3, in each:
 
 # %%
 block, grid = layout("(2,2):(1,2)"), layout("(2,3):(3,1)")
@@ -415,10 +413,8 @@ blocked, raked = tl.blocked_product(block, grid), tl.raked_product(block, grid)
 show_layouts({"blocked": blocked, "raked": raked})
 
 # %% [markdown]
-# > blocked((i, p), (j, q)) = (A ⊗ B)((i, j), (p, q)), and raked((p, i), (q, j)) is the same
-#
 # **Exercise 03.8** (about 4 lines). Write `blocked_product(block, grid)` for two matrices. `tl.logical_product` has all
-# its modes, in other brackets.
+# of its modes, in other brackets.
 
 
 # %%

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 80
+#     minutes: 110
 #     summary: Copy kernels, from one element at a time to TMA, beside torch's own copy, and a transpose of your own.
 # ---
 
@@ -19,8 +19,8 @@
 # > **After this page you can** count the sectors of a kernel's accesses, write a TiledCopy, move data through shared
 # > memory by cp.async and by TMA with each wait and barrier in its place, and remove bank conflicts with a swizzle.
 # >
-# > **It takes** about 80 minutes, on any machine; speed needs a GPU (sm_80), TMA a Hopper. Without one, the course's
-# > own measurements are shown.
+# > **It takes** about 110 minutes, on any machine; speed needs a GPU (sm_80), TMA a Hopper. Without one, the course's
+# > own measurements are shown. After rung 3 is a good place to stop and come back.
 
 # %%
 import cutlass
@@ -30,8 +30,8 @@ from tensor_layouts import Layout
 from tensor_layouts.analysis import segment_analysis
 
 from tutorlib import (
-    Timeline, check, counters, explain, explore_tv, hardware_of, layout, show_banks, show_counts, show_ladder,
-    show_mbarrier, show_sweep, show_timeline, show_tv, wavefronts,
+    Timeline, check, counters, explain, explore_tv, hardware_of, layout, show_counts, show_ladder, show_mbarrier,
+    show_sweep, show_timeline, show_tv, wavefronts,
 )  # fmt: skip
 
 # %% [markdown]
@@ -222,11 +222,11 @@ show_counts(
 )
 
 # %% [markdown]
-# Follow the row *naive*: L1 hits are rare, so nearly as many sectors come from L2, and device memory
-# moves *more* than sixteen times the bytes. A thread returns to its sector only in its next step, after it has waited
-# for another load. By then L2 has evicted the sector with 2 of its 32 bytes new, and it has to come in again for the
-# next 2. The kernels that go through shared memory issue all their loads at once, and then all their stores. They touch
-# as many sectors, but return to each while L2 still has it.
+# Follow the row *naive*. L1 hits are rare, so nearly as many sectors come from L2, and device memory moves *more* than
+# sixteen times the bytes. A thread returns to its sector only in its next step, after it has waited for another load.
+# By then L2 has evicted the sector, 2 of whose 32 bytes were new, and fetches it again for the next 2. The kernels that
+# go through shared memory issue all their loads at once, and then all their stores. They touch as many sectors, but
+# return to each while L2 still has it.
 #
 # **Keep this:** a cache repairs a bad access pattern as long as you return to a sector soon. When it fails, you pay for
 # more than the sectors.
@@ -235,8 +235,8 @@ show_counts(
 #
 # Rung 2 moves no unnecessary byte, and is still far behind torch's copy. The reason is not *where* the loads go but
 # *how few* of them are in flight. A load takes several hundred nanoseconds. To keep the memory busy all that time,
-# enough bytes must be in flight (Little's law: bytes in flight = bandwidth × latency). To read at half of the
-# datasheet's bandwidth while it writes at the other half, every SM of an H200 must have this many bytes in flight:
+# enough bytes must be in flight (Little's law: bytes in flight = bandwidth × latency). A copy's reads get half of the
+# bandwidth. For half of the datasheet's, every SM of an H200 must have this many bytes in flight:
 
 # %%
 h200 = hardware_of("NVIDIA H200")
@@ -440,9 +440,15 @@ check("05.5", staged)
 
 # %% [markdown]
 # The tile is the 128×64 of Eric Schreiber's copy kernel in
-# [Demystifying CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a). Between the issue and the
-# wait, a thread can do other work while its copies are in flight. A copy kernel has no other work; a GEMM has. Below,
-# with one buffer (one *stage*) the arithmetic waits for every tile; with more, the next tiles are in flight meanwhile.
+# [Demystifying CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a). Rung 4 beside rung 3:
+
+# %%
+show_ladder("05.4", "05.5")
+
+# %% [markdown]
+# A little slower. The gain of cp.async is that between the issue and the wait a thread can do other work. A copy kernel
+# has none; a GEMM has. Below, with one buffer (one *stage*) the arithmetic waits for every tile; with more, the next
+# tiles are in flight meanwhile.
 
 # %%
 show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=6) for stages in (1, 2, 3)))
@@ -464,19 +470,19 @@ show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=6) for 
 show_mbarrier(1, [("arrive", 16384), ("bytes", 4096), ("bytes", 8192), ("bytes", 4096), ("arrive", 16384)])
 
 # %% [markdown]
-# The pieces (without a prefix they are in `cute.arch`):
+# The pieces, in no particular order (without a prefix they are in `cute.arch`):
 #
 # | | |
 # |---|---|
-# | `with elect_one():` | one thread of the warp executes this; the others skip it |
-# | `mbarrier_init(barrier, count)` | the number of arrivals of each phase |
-# | `mbarrier_init_fence()` | makes the initialization visible to TMA |
-# | `mbarrier_arrive_and_expect_tx(barrier, bytes)` | an arrival that announces bytes: a whole tile's, at the edge too |
-# | `mbarrier_wait(barrier, parity)` | the first phase has parity 0 |
 # | `cute.copy(load, from_src, to_tile, tma_bar_ptr=barrier)` | issues the load, by a thread that it elects itself |
 # | `cute.copy(store, from_tile, to_dst)` | issues the store, likewise |
 # | `cp_async_bulk_commit_group()` | makes the stores issued so far a group |
 # | `cp_async_bulk_wait_group(0, read=True)` | waits until TMA has *read* the tiles of all groups |
+# | `mbarrier_wait(barrier, parity)` | the first phase has parity 0 |
+# | `mbarrier_arrive_and_expect_tx(barrier, bytes)` | an arrival that announces bytes: a whole tile's, at the edge too |
+# | `mbarrier_init(barrier, count)` | the number of arrivals of each phase |
+# | `mbarrier_init_fence()` | makes the initialization visible to TMA |
+# | `with elect_one():` | one thread of the warp executes this; the others skip it |
 # | `sync_warp()` | the warp's barrier |
 #
 # **Exercise 05.6** (about 10 lines). One warp takes the wide tile from `src` to `dst`, with one arrival, one load and
@@ -548,7 +554,7 @@ check("05.6", tma)
 # **Predict:** TMA's threads do next to nothing. Is it faster than the vectorized copy?
 
 # %%
-show_ladder("05.3", "05.4", "05.5", "05.6")
+show_ladder("05.4", "05.5", "05.6")
 
 # %% [markdown]
 # No: once enough bytes are in flight, memory bandwidth is the limit, whichever instruction requests them. cp.async and
@@ -560,14 +566,11 @@ show_ladder("05.3", "05.4", "05.5", "05.6")
 # ## A transpose
 #
 # `dst` is now (N, M), with dst[n, m] = src[m, n], in fp32. Without shared memory, either the loads or the stores run
-# down a column: the naive rung again, for half of the traffic. The way out is to turn the data on the chip:
+# down a column: the naive rung again, for half of the traffic. The way out is to turn the data on the chip, in shared
+# memory, so that a warp runs along a row of `src` and along a row of `dst`.
 #
-# read a tile along its rows → write it to shared memory → barrier → **read it from shared memory along its columns**
-# → write it along the rows of `dst`.
-#
-# Both trips to device memory are coalesced. The kernel does not know the layout of the tile in shared memory. Two
-# tensors, `tile` and `turned`, name the same memory: `tile_layout` gives the offset of its element (row, column),
-# `turned_layout` that of (column, row). To transpose is to choose the second layout: no data moves for it.
+# To transpose is then to choose a layout. Two tensors, `tile` and `turned`, name the same shared memory: `tile_layout`
+# gives the offset of element (row, column) of src's tile, `turned_layout` that of element (column, row) of dst's.
 
 # %%
 TURN = 64
@@ -575,8 +578,8 @@ TURN_THREADS = 256
 
 # %% [markdown]
 # **Exercise 05.7** (about 8 lines: 6 in the kernel, 2 in the host function). A tile has 64×64 elements, and each access
-# of a thread is one element. In the kernel, take the tile from `from_src` to `to_dst` through `tile` and `turned`; one
-# barrier is enough. `mine` partitions all four. In the host function, choose the two layouts, `tile_layout` row-major.
+# of a thread is one element. In the kernel, take the tile from `from_src` to `to_dst` through `tile` and `turned`, with
+# as few barriers as are safe; `mine` partitions `tile` and `turned`, too. In the host function, choose the two layouts.
 
 
 # %%
@@ -649,7 +652,6 @@ conflicted = instructions * wavefronts([corner(*at) for at in column], element_b
 moved = 2 * TURN * TURN * 4  # bytes from and to device memory
 print(f"write rows {straight} + read columns {conflicted} = {straight + conflicted} cycles in shared memory")
 print(f"{moved / (h200.bandwidth / h200.sms) * 2e9:.0f} cycles in device memory")
-show_banks(corner, access=column)
 
 # %% [markdown]
 # So shared memory is the limit: 1802/4224 = 0.43 bounds this kernel's fraction of the datasheet's bandwidth.
@@ -668,18 +670,23 @@ show_banks(corner, access=column)
 #
 # Which bits must change, so that the 32 rows of a column have different banks? Which B, M, S does that?
 #
-# **Exercise 05.8** (about 25 lines). Write `transpose_swizzled(src, dst)`, kernel and host function, for fp32 matrices
-# whose sizes are multiples of 64, with tiles of 64×64, through registers and shared memory. It has no bank conflict,
-# reads and writes whole sectors, and passes one barrier. `cute.make_swizzle(B, M, S)` makes a swizzle, and
-# `cute.make_composed_layout(swizzle, 0, layout)` is swizzle ∘ layout. Everything on this page is yours to use, also
-# 05.7's kernel: a layout is a value, and another layout is another kernel.
+# **Exercise 05.8** (about 28 lines). Write `transpose_swizzled(src, dst)`, kernel and host function, for fp32 matrices
+# whose sizes are multiples of 64, with tiles of 64×64. On its way to shared memory no element passes through a
+# register: it comes by cp.async, as in rung 4. The kernel has no bank conflict, reads and writes whole sectors, and
+# passes one barrier.
+#
+# | | |
+# |---|---|
+# | `cute.make_swizzle(B, M, S)` | a swizzle |
+# | `cute.make_composed_layout(swizzle, 0, layout)` | swizzle ∘ layout |
+# | `cpasync.CopyG2SOp()` | without rung 4's cache mode, cp.async can also copy 4 bytes (`num_bits_per_copy=32`) |
 
 
 # %%
 # transpose_swizzled(src, dst): src (M, N):(N, 1), dst (N, M):(M, 1), fp32.
-### BEGIN SOLUTION (about 22 lines)
+### BEGIN SOLUTION (about 24 lines)
 @cute.kernel
-def swizzled_kernel(src: cute.Tensor, dst: cute.Tensor, tiled: cute.TiledCopy):
+def swizzled_kernel(src: cute.Tensor, dst: cute.Tensor, load: cute.TiledCopy, store: cute.TiledCopy):
     thread, _, _ = cute.arch.thread_idx()
     across, down, _ = cute.arch.block_idx()
     swizzle = cute.make_swizzle(5, 0, 6)
@@ -688,15 +695,16 @@ def swizzled_kernel(src: cute.Tensor, dst: cute.Tensor, tiled: cute.TiledCopy):
     memory = SmemAllocator().allocate_array(src.element_type, TURN * TURN)
     tile, turned = cute.make_tensor(memory, tile_layout), cute.make_tensor(memory, turned_layout)
 
-    mine = tiled.get_slice(thread)
-    from_src = mine.partition_S(cute.local_tile(src, (TURN, TURN), (down, across)))
-    to_dst = mine.partition_D(cute.local_tile(dst, (TURN, TURN), (across, down)))
-    registers = cute.make_fragment_like(from_src)
-    cute.copy(tiled, from_src, registers)
-    cute.copy(tiled, registers, mine.partition_D(tile))
+    loads, stores = load.get_slice(thread), store.get_slice(thread)
+    from_src = loads.partition_S(cute.local_tile(src, (TURN, TURN), (down, across)))
+    to_dst = stores.partition_D(cute.local_tile(dst, (TURN, TURN), (across, down)))
+    cute.copy(load, from_src, loads.partition_D(tile))
+    cute.arch.cp_async_commit_group()
+    cute.arch.cp_async_wait_group(0)
     cute.arch.sync_threads()
-    cute.copy(tiled, mine.partition_S(turned), registers)
-    cute.copy(tiled, registers, to_dst)
+    registers = cute.make_fragment_like(to_dst)
+    cute.copy(store, stores.partition_S(turned), registers)
+    cute.copy(store, registers, to_dst)
 
 
 ### END SOLUTION
@@ -704,12 +712,14 @@ def swizzled_kernel(src: cute.Tensor, dst: cute.Tensor, tiled: cute.TiledCopy):
 
 @cute.jit
 def transpose_swizzled(src: cute.Tensor, dst: cute.Tensor):
-    ### BEGIN SOLUTION (about 6 lines)
+    ### BEGIN SOLUTION (about 8 lines)
     rows, columns = src.shape
     demand(rows % TURN == 0 and columns % TURN == 0, f"{rows}×{columns} is not made of {TURN}×{TURN} tiles")
-    atom = cute.make_copy_atom(CopyUniversalOp(), src.element_type, num_bits_per_copy=src.element_type.width)
-    tiled = vectors_along_rows(atom, 1, (TURN, TURN), TURN_THREADS)
-    swizzled_kernel(src, dst, tiled).launch(grid=grid_for(src, (TURN, TURN)), block=(TURN_THREADS, 1, 1))
+    asynchronous = cute.make_copy_atom(cpasync.CopyG2SOp(), src.element_type, num_bits_per_copy=32)
+    plain = cute.make_copy_atom(CopyUniversalOp(), src.element_type, num_bits_per_copy=32)
+    load = vectors_along_rows(asynchronous, 1, (TURN, TURN), TURN_THREADS)
+    store = vectors_along_rows(plain, 1, (TURN, TURN), TURN_THREADS)
+    swizzled_kernel(src, dst, load, store).launch(grid=grid_for(src, (TURN, TURN)), block=(TURN_THREADS, 1, 1))
     ### END SOLUTION
 
 
@@ -720,8 +730,7 @@ check("05.8", transpose_swizzled)
 explain("05.8", transpose_swizzled, shape=(TURN, TURN))
 
 # %% [markdown]
-# The conflicts are gone, at a price: the kernel executes more instructions than the plain one, because each address now
-# needs its XOR. The copies are the same, line by line: layouts are values, and a better one replaces a worse one.
+# The conflicts are gone, and the copies do not know it: layouts are values, and a better one replaces a worse one.
 #
 # The two transposes, measured. You predicted at most 0.43 of the datasheet's 4.8 TB/s for the slower one:
 

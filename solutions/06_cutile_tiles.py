@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 70
+#     minutes: 85
 #     summary: Kernels of a few lines that name blocks and tiles, and no threads; up to a softmax of rows of any length.
 # ---
 
@@ -19,7 +19,7 @@
 # > **After this page you can** write a kernel in tiles, choose the values that pad a tile beyond an array's edge,
 # > reduce and broadcast, compute a softmax of rows of any length, and launch your kernel from a function of your own.
 # >
-# > **It takes** about 70 minutes, on any machine.
+# > **It takes** about 85 minutes, on any machine.
 
 # %%
 from contextlib import suppress

@@ -165,8 +165,8 @@ for group in (1, 4, 8, 16, 32, 64):
 
 # %% [markdown]
 # A wave of `group` rows is about 132 / group columns wide, and it reads the fewest tiles when it is nearly square.
-# Heights of 8 and 16 tie here; this page uses strips of 8. The widget adds a model of L2; in notebook 12 you write such
-# a model. Click a tile to see its wave:
+# Heights of 8 and 16 tie here; this page uses strips of 8. The widget adds the model of L2 that you write in notebook
+# 12. Click a tile to see its wave:
 
 # %%
 explore_block_order(rows=32, columns=32, in_flight=h200.sms, l2_mb=h200.l2 // 2**21)
@@ -282,23 +282,34 @@ for name, made in zip(ways, compiled_ways, strict=True):
 # ## Searching the whole space
 #
 # Tile, depth, order, CTAs, occupancy, warps: you cannot know the best combination for a shape in advance, but you can
-# try them all. A search takes time, and arithmetic rules out many configurations before the first is compiled.
+# try them all. Arithmetic rules out many before the first is compiled. An SM has 65,536 registers. How does the
+# compiler divide them?
+
+# %%
+for warps, occupancy in [(4, 1), (8, 1), (4, 2), (8, 2), (4, 4)]:
+    made = compiled(Config(64, 64, num_worker_warps=warps, occupancy=occupancy))
+    print(f"{warps} warps, occupancy {occupancy}: {made.threads} threads in a block, {made.registers} registers each")
+
+# %% [markdown]
+# 255 is the most that a thread can address. Where do the other four numbers come from?
 #
-# **Exercise 07.4** (about 4 lines). Write `fits(tm, tn, tk, element_bytes, num_ctas, warps, occupancy)`: return True if
-# both budgets of an SM hold, otherwise False.
+# **Exercise 07.4** (about 6 lines). Write `fits(tm, tn, tk, element_bytes, num_ctas, warps, occupancy)`: return True if
+# both budgets of an SM hold, otherwise False. `warps` is `num_worker_warps`, the number of warps in a CTA that hold
+# accumulators. Each CTA of a cluster is on an SM of its own.
 #
-# - *Registers*: a thread has room for 128 accumulators. A block has num_ctas·warps·32 threads. Blocks that share an SM
-#   share its registers, so the limit applies to their sum.
+# - *Registers*: find the rule behind the printed numbers. A thread must have more registers than accumulators.
 # - *Shared memory*: an SM has 227 KiB. Each block needs two stages, one in use and one in flight; a stage is a
-#   (tm, tk) and a (tn, tk) tile. Assume that the CTAs of a cluster, each on its own SM, divide a stage evenly.
+#   (tm, tk) and a (tn, tk) tile. Assume that the CTAs of a cluster divide a stage evenly.
 
 
 # %%
 def fits(tm, tn, tk, element_bytes, num_ctas, warps, occupancy):
-    ### BEGIN SOLUTION (about 4 lines)
-    accumulators = tm * tn / (num_ctas * warps * 32) * occupancy
+    ### BEGIN SOLUTION (about 6 lines)
+    threads = occupancy * (warps + 4) * 32  # on an SM; four warps of a block load
+    registers = 65536 / threads
+    accumulators = tm * tn / (num_ctas * warps * 32)
     stage = (tm + tn) * tk * element_bytes / num_ctas
-    return accumulators <= 128 and 2 * stage * occupancy <= 227 * 1024
+    return accumulators < registers and 2 * stage * occupancy <= 227 * 1024
     ### END SOLUTION
 
 
@@ -322,9 +333,9 @@ else:
     print("the best of three:", tile_gemm.tune(few, a, b, c).best.config)
 
 # %% [markdown]
-# The table at the end of the page has these three within 3% of each other, and the search may pick any of them: its own
-# timing is short. `tutor sweep tile_space` times the whole space, each in turn with cuBLAS, for the persistent kernel
-# of the next section. The figure has the speed of the best hints for each tile and each depth along K:
+# The three are within 3% of each other (table at the end of the page), and the search may pick any: its own timing is
+# short. `tutor sweep tile_space` times the whole space, each in turn with cuBLAS, for the persistent kernel of the next
+# section. The figure has the speed of the best hints for each tile and each depth along K:
 
 # %%
 show_figure("tile_heatmap")

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 70
+#     minutes: 80
 #     summary: GEMMs that are not square bf16, with fp32 through the tensor cores, split-K, and FP8 with 320 rows.
 # ---
 
@@ -16,7 +16,7 @@
 # > **After this page you can** use the tensor cores for fp32, cut K where C has too few tiles, keep a block's
 # > accumulators in registers when no power of two fits, and read the report of each compiler in the chain.
 # >
-# > **It takes** about 70 minutes, on any machine. A GPU adds the speed; FP8 runs from Hopper on.
+# > **It takes** about 80 minutes, on any machine. A GPU adds the speed; FP8 runs from Hopper on.
 
 # %%
 import re
@@ -26,7 +26,7 @@ import torch
 
 from tutorlib import (
     SM_CLOCK, TENSOR_BUSY, TO_SMS, TensorSpec, check, compile_all, compile_cutile, grouped as strips, hardware_of,
-    serialized, show_k_loop, show_sweep,
+    serialized, show_k_loop, show_ladder, show_sweep,
 )  # fmt: skip
 from tutorlib.kernels.cutile import slabs
 
@@ -81,9 +81,29 @@ def gemm_tf32(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Consta
 check("08.1", gemm_tf32)
 
 # %% [markdown]
-# How much accuracy do the 13 missing bits cost? Rounding an operand changes it by at most one part in 2¹¹. The relative
-# error of a sum of K random products is about as large, not K times as large, because errors of opposite sign cancel.
-#
+# How much accuracy do the 13 missing bits cost? Rounding an operand changes it by at most one part in 2¹¹, 4.9e-04.
+# **Predict** the relative error of a sum of K such products, for each K:
+
+
+# %%
+def to_tf32(x):
+    """fp32 numbers, rounded to 10 bits of fraction."""
+    return ((x.view(torch.int32) + 2**12) & -(2**13)).view(torch.float32)
+
+
+for k in (64, 1024, 16384):
+    a, b = torch.randn(256, k), torch.randn(256, k)
+    exact = a.double() @ b.double().mT
+    error = to_tf32(a).double() @ to_tf32(b).double().mT - exact
+    print(f"K = {k:6}: {error.norm() / exact.norm():.1e}")
+
+# %% [markdown]
+# It does not grow with K, because errors of opposite sign cancel. The speed:
+
+# %%
+show_ladder("08.1")
+
+# %% [markdown]
 # ## Split-K, for few tiles and a long K
 #
 # A 512×512 C, as in the gradient of a layer's weights, has 16 tiles of 128×128: 16 SMs walk along all of K while 116
@@ -172,6 +192,13 @@ check("08.3", split_gemm)
 # %% [markdown]
 # For 512×512×16384, 8 parts are 128 blocks in one wave; 16 parts would take two waves and write twice as much. At
 # 2048×2048×2048 the 256 tiles keep the SMs busy as they are.
+
+# %%
+show_ladder("08.3")
+
+# %% [markdown]
+# cuBLAS is still ahead: so short a time includes a second launch. In notebook 15 the blocks of a cluster add their
+# parts within one.
 #
 # ## FP8, and a matrix with 320 rows
 #
@@ -224,33 +251,10 @@ for tm, tn in [(64, 128), (64, 256), (128, 128), (128, 256), (320, 128)]:
 # of A, and one tile of B (a **slab**), loaded once and used twice.
 #
 # Do they fit? 320·128 accumulators over 8 warps are 160 per thread; each consumer thread gets 232 registers, because
-# the producer warps give some up. Which operand comes first? A wgmma takes 64 rows of its first operand per warpgroup
-# of 4 warps, and up to 256 of its second. With **B** first, its 128 rows are 64 per warpgroup, and each of A's tiles is
-# the second operand of one instruction. The result is a tile of Cᵀ, which the epilogue transposes.
-#
-# `slabs` in `tutorlib/kernels/cutile.py` is this kernel with a few switches. The cell compiles three variants for eight
-# warps. The last column comes from ptxas, the last compiler in the chain: does it allow several wgmma in flight?
-
-# %%
-switches = {  # run-time zero, latency hints of A's tiles and of the slab (0: none), stores by TMA
-    "accumulators start from 0": (False, 0, 0, True),
-    "… latency 3, 6": (False, 3, 6, True),
-    "accumulators start from ct.bid(1)": (True, 0, 0, True),
-}
-wide = slabs.replace_hints(num_worker_warps=8)
-compiled_slabs = compile_all((wide, [*skinny, 128, 128, *values], "sm_90") for values in switches.values())
-for title, made in zip(switches, compiled_slabs, strict=True):
-    verdict = f"one at a time: {reason}" if (reason := serialized(made.ptx)) else "several at a time"
-    print(f"{title:33} {made.ptx.count('wgmma.mma_async'):3} wgmma, {made.stack_bytes:5,} bytes of stack, {verdict}")
-
-# %% [markdown]
-# Starting from 0, the kernel either spills or issues one wgmma at a time. A wgmma can ignore the contents of its
-# accumulator, and the compiler uses that in the first step, in place of registers full of zeros. It then needs a second
-# set of registers for the accumulators, and a thread does not have another 160.
-#
-# So start from a **run-time zero**, one whose value the compiler cannot prove. In a one-dimensional grid `ct.bid(1)` is
-# 0 in every block, but the compiler does not know that. It loads this zero into the accumulators, the first step is
-# like all others, and nothing spills.
+# the producer warps give some up. But from `ct.zeros` such a kernel spills, or it issues one wgmma at a time. A wgmma
+# can ignore the contents of its accumulator, and the compiler uses that in the first step along K, in place of
+# registers full of zeros. It then needs a second set of registers for the accumulators, and a thread does not have
+# another 160.
 #
 # **Exercise 08.4** (about 12 lines). From an empty cell: write the kernel `gemm_fp8(a, b, c, tn, tk)` for 256 < M ≤
 # 320, with eight consumer warps on Hopper. It runs on a one-dimensional grid of any number of blocks, which share B's
@@ -264,6 +268,10 @@ for title, made in zip(switches, compiled_slabs, strict=True):
 # | `ct.load(array, index, shape, …)` | an index counts tiles of *this* shape: which tile of 64 rows begins at 256? |
 # | `ct.mma(…, use_fast_acc=True)` | without it, a second set of accumulators |
 # | `ct.store(…, allow_tma=False)` | a store by TMA takes shared memory from the loop's stages |
+#
+# Which number is 0 in every block of this grid, without the compiler knowing it? (Hint 5 has one.) The first operand of
+# `ct.mma` may be A or B: a wgmma takes 64 rows of its first operand per warpgroup of 4 warps, and up to 256 of its
+# second. With B first, the result is a tile of Cᵀ.
 
 
 # %%
@@ -289,6 +297,25 @@ def gemm_fp8(a, b, c, tn: ct.Constant[int], tk: ct.Constant[int]):
 check("08.4", gemm_fp8)
 
 # %% [markdown]
+# `slabs` in `tutorlib/kernels/cutile.py` is this kernel with a few switches. The last column comes from ptxas, the last
+# compiler in the chain: does it allow several wgmma in flight?
+
+# %%
+switches = {  # run-time zero, latency hints of A's tiles and of the slab (0: none), stores by TMA
+    "accumulators start from 0": (False, 0, 0, True),
+    "… latency 3, 6": (False, 3, 6, True),
+    "accumulators start from ct.bid(1)": (True, 0, 0, True),
+}
+wide = slabs.replace_hints(num_worker_warps=8)
+compiled_slabs = compile_all((wide, [*skinny, 128, 128, *values], "sm_90") for values in switches.values())
+for title, made in zip(switches, compiled_slabs, strict=True):
+    verdict = f"one at a time: {reason}" if (reason := serialized(made.ptx)) else "several at a time"
+    print(f"{title:33} {made.ptx.count('wgmma.mma_async'):3} wgmma, {made.stack_bytes:5,} bytes of stack, {verdict}")
+
+# %% [markdown]
+# In a one-dimensional grid `ct.bid(1)` is 0 in every block, but the compiler cannot prove it. So it loads this
+# **run-time zero** into the accumulators, the first step is like all others, and nothing spills.
+#
 # How close does it get to cuBLASLt? These variants were timed on an H200, each in turn with cuBLASLt, and profiled with
 # Nsight Compute. An indented row changes *slabs of 128*, the kernel that starts from 0. *busy* is the percentage of an
 # SM's cycles in which its tensor cores work, *clock* the SM clock in Hz, *to_SMs* the bytes that arrive at the SMs.

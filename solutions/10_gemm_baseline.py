@@ -1,8 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 100
-#     appendix: 5
+#     minutes: 170
 #     summary: Fragments, ldmatrix and mma.sync; a GEMM part by part, and at the end one kernel that is all yours.
 # ---
 
@@ -18,7 +17,8 @@
 # > **After this page you can** write a tensor-core GEMM in CuTe: swizzled shared memory, cp.async with zeros at the
 # > edges, operands by ldmatrix, mma.sync, a main loop whose barriers you can defend, and stores of whole sectors.
 # >
-# > **It takes** about 100 minutes, on any machine, and its appendix about 5 more; a GPU from sm_80 on for the speed.
+# > **It takes** about 170 minutes, on any machine, best in two sittings: stop after 10.6. A GPU from sm_80 on gives the
+# > speed.
 
 # %%
 import cutlass
@@ -27,12 +27,12 @@ import torch
 from cutlass.cute.nvgpu.cpasync import CopyG2SOp, LoadCacheMode
 
 from tutorlib import (
-    TensorSpec, Timeline, check, compare_on_gpu, compile_cute, counts, explain, hardware_of, show_banks, show_columns,
-    show_figure, show_ladder, show_source, show_timeline, show_tv, show_tvs, show_warps, story,
+    TensorSpec, Timeline, check, compile_cute, counts, explain, hardware_of, show_banks, show_columns, show_figure,
+    show_ladder, show_source, show_timeline, show_tv, show_tvs, show_warps, story,
 )  # fmt: skip
 from tutorlib.kernels.ampere import (
     LINE, VECTOR, Accumulators, GemmConfig, GlobalToShared, Operand, Steps, main_loops as course, make_gemm,
-    store_elements, store_through_smem,
+    store_elements,
 )  # fmt: skip
 
 # %% [markdown]
@@ -246,7 +246,7 @@ explain(make_gemm(GemmConfig(), course.single_buffer, smem=row_major), a, b, c)
 
 # %% [markdown]
 # Look at the line of `ldmatrix`, and at the banks below it: eight rows meet in the same four banks, and the other 28
-# are idle. The swizzle costs a few more instructions, which compute addresses.
+# are idle.
 #
 # ## The main loop: load, wait, compute
 #
@@ -276,9 +276,8 @@ show_timeline(Timeline(stages=1, latency=4, transfer=2, compute=3, tiles=5))
 # The loop over K tiles is a plain `range`, so that the code does not grow with K. The loop over K blocks is
 # `cutlass.range_constexpr`, which unrolls it: a K block selects registers, and an instruction names its registers.
 #
-# The check simulates your compiled loop. There a copy arrives when a thread waits for it, and no sooner, and two
-# accesses without a barrier between them are a race, in whatever order they come. A GPU exposes a missing barrier now
-# and then. The simulator always does.
+# The check simulates your loop. There a copy arrives when a thread waits for it, and no sooner, and two accesses
+# without a barrier between them are a race, in whatever order they come.
 
 
 # %%
@@ -313,36 +312,19 @@ print(config, "threads:", config.threads, "shared memory:", config.smem_bytes, "
 
 # %% [markdown]
 # The copy is a TiledCopy, as in notebook 05. A thread's piece is VECTOR = 8 elements, 16 bytes, the widest cp.async.
-# Eight threads side by side copy a row of 64, so 128 threads copy 16 rows, whole lines of 128 bytes:
+# Eight threads side by side copy a row of 64, so 128 threads copy 16 rows, whole lines of 128 bytes.
+# `LoadCacheMode.GLOBAL` bypasses L1, since the kernel reads the data from shared memory only:
 
 
 # %%
-def make_copy_g2s(config, dtype, cache=LoadCacheMode.GLOBAL):
+def make_copy_g2s(config, dtype):
     lanes = min(config.tile[2], LINE) // VECTOR  # threads side by side; LINE is 64 elements
-    atom = cute.make_copy_atom(CopyG2SOp(cache_mode=cache), dtype, num_bits_per_copy=128)
+    atom = cute.make_copy_atom(CopyG2SOp(cache_mode=LoadCacheMode.GLOBAL), dtype, num_bits_per_copy=128)
     threads = cute.make_layout((config.threads // lanes, lanes), stride=(lanes, 1))
     return cute.make_tiled_copy_tv(atom, threads, cute.make_layout((1, VECTOR)))
 
 
 # %% [markdown]
-# cp.async can leave a copy of the line in L1 (`LoadCacheMode.ALWAYS`) or bypass L1 (`GLOBAL`). The kernel reads the
-# data from shared memory, so a copy in L1 should be of no use. Yet the published ladder, on an A100, was faster with
-# it. **Predict** which way a Hopper GPU prefers. On a machine with a GPU this cell measures it:
-
-# %%
-compare_on_gpu(
-    {
-        "past L1": make_gemm(config, course.single_buffer, g2s=make_copy_g2s),
-        "through L1": make_gemm(
-            config, course.single_buffer, g2s=lambda config, dtype: make_copy_g2s(config, dtype, LoadCacheMode.ALWAYS)
-        ),
-    },
-    sizes=(4096,),
-)
-
-# %% [markdown]
-# The course's H200 is 4% faster when cp.async bypasses L1, so the kernel does.
-#
 # ## Load: the edges
 #
 # M, N and K need not be multiples of the tile, so the last tile of a row or column extends past the matrix. K must be a
@@ -434,21 +416,16 @@ with suppress(NotImplementedError):  # until you have written load
 #
 # A **tiled MMA** arranges warps over the tile, here 2×2, and says how much of the tile all warps cover before the
 # pattern repeats. The left picture is one pattern, and C's tile of 128×128 repeats it (right). The numbers are warps, V
-# is a thread's value:
+# is a thread's value. CuTe lays the warps side by side, an atom each, and repeats them until the pattern is full:
 
 # %%
 show_warps("((4,8,2,2),((2,2),(1,2))):((64,1,16,256),((32,8),(0,512)))", (32, 32), (128, 128))
 
 # %% [markdown]
-# The pattern has 16 columns for each warp, not 8, so that one `ldmatrix.x4` serves two atoms. CuTe lays the warps side
-# by side, 8 columns each, and repeats them until the pattern is full: warp 0, warp 1, warp 0, warp 1.
-#
-# **Exercise 10.7** (about 3 lines). Write `make_mma(config, dtype)`: this arrangement for any `config.warps`, a pair
-# (along M, along N). The check asks for 2×2 and for 2×4 warps. Along K there is one warp. At hand:
-#
-# - `warp.MmaF16BF16Op(dtype, cutlass.Float32, (16, 8, 16))`, the instruction;
-# - `cute.make_tiled_mma(op, warps, permutation_mnk=(…, …, …))`: `warps` is a layout of three modes, along M, N and K;
-#   the permutation is the pattern's extent along each.
+# **Exercise 10.7** (about 2 lines). Write `make_mma(config, dtype)`: this pattern for any `config.warps`, a pair (along
+# M, along N), with one warp along K. `cute.make_tiled_mma(op, warps, permutation_mnk=(…, …, …))` takes a layout of the
+# warps, of three modes, and the pattern's extent along M, N and K. How many atoms of C does each warp have in the
+# picture, and why not one?
 
 
 # %%
@@ -457,9 +434,9 @@ from cutlass.cute.nvgpu import warp
 
 # %%
 def make_mma(config, dtype):
-    ### BEGIN SOLUTION (about 3 lines)
-    m, n = config.warps
     op = warp.MmaF16BF16Op(dtype, cutlass.Float32, (16, 8, 16))
+    ### BEGIN SOLUTION (about 2 lines)
+    m, n = config.warps
     return cute.make_tiled_mma(op, cute.make_layout((m, n, 1)), permutation_mnk=(16 * m, 16 * n, 16))
     ### END SOLUTION
 
@@ -468,6 +445,8 @@ def make_mma(config, dtype):
 check("10.7", make_mma)
 
 # %% [markdown]
+# Two atoms along N for each warp: then the operands of both are 16 rows of B, which one `ldmatrix.x4` brings.
+#
 # ## Fetch: two views of the same registers
 #
 # The MMA reads a thread's registers as (values of an atom, atoms, K blocks). `ldmatrix` fills them as (values that one
@@ -610,10 +589,10 @@ class MySteps(Steps):
 show_columns(("value", "lane", "warp", "atom"), ("value", "atom", "lane", "warp"))
 
 # %% [markdown]
-# The usual remedy is to exchange data, through shared memory or by shuffles between lanes. Another costs nothing. We
-# may choose **which** columns of B a lane multiplies, as long as its results go to the same columns of C. So permute
-# the columns that the MMA sees, as in the lower row, and store C under the same permutation. That takes no instruction:
-# it is the same tile under another layout, `cute.composition(gB, (columns, None, None))`.
+# The usual remedy is to exchange data, through shared memory or by shuffles. Another costs nothing. We may choose
+# **which** columns of B a lane multiplies, as long as its results go to the same columns of C. So permute the columns
+# that the MMA sees, as in the lower row, and store C under the same permutation: it is the same tile under another
+# layout, `cute.composition(gB, (columns, None, None))`.
 #
 # Write the MMA's column as digits, the fastest first: *value* (2 in a lane), *lane* (4 in a row), *warp* (the warps
 # along N), *atom* (4 that become one vector) and *rest* (how often all of that repeats in the tile). The layout maps
@@ -663,17 +642,13 @@ show_source(Accumulators)
 # Under the permuted view, eight neighbors in C are `eight = ((None, row), m, (None, n))`: the two columns of a lane in
 # four atoms. `acc.tCrC[eight]` are their accumulators, of shape (2, 4), and `acc.tCgC[eight]` their places in C.
 #
-# **Exercise 10.11** (about 6 lines). Write the body of the loops: round eight accumulators and store them.
-# `acc.aligned` says that rows of C start at multiples of 16 bytes. Then the eight are inside C or outside *together*:
-# one comparison, one store of 16 bytes. If not, call `store_elements(rounded, target, coordinates, shape)`, which
-# compares and stores them one by one. At hand:
+# **Exercise 10.11** (about 4 lines). Store the eight, already rounded, inside C and nowhere else: where C's rows start
+# at multiples of 16 bytes (`acc.aligned`), by one store of 16 bytes and as few comparisons as suffice. Where they do
+# not, `store_elements(rounded, target, coordinates, shape)` compares and stores them one by one. At hand:
 #
 # | | |
 # |---|---|
-# | `cute.make_rmem_tensor(shape, dtype)` | registers; C's type is `acc.tCgC.element_type` |
-# | `x.load()`, `.to(dtype)`, `y.store(values)` | read a register tensor, convert its values, write them |
 # | `acc.coordinates`, `acc.shape` | (row, column) of each accumulator, in the same modes; C's shape |
-# | `cute.elem_less(one, other)` | whether row and column are both smaller |
 # | `cutlass.const_expr(condition)` | for an `if` that the compiler decides |
 # | `cute.autovec_copy(source, target)` | a copy as wide as alignment and contiguity allow |
 
@@ -686,9 +661,9 @@ def store(acc: Accumulators):
         for row in cutlass.range_constexpr(rows):
             for n in cutlass.range_constexpr(rest):
                 eight = ((None, row), m, (None, n))
-                ### BEGIN SOLUTION (about 6 lines)
                 rounded = cute.make_rmem_tensor((2, 4), acc.tCgC.element_type)
                 rounded.store(acc.tCrC[eight].load().to(acc.tCgC.element_type))
+                ### BEGIN SOLUTION (about 4 lines)
                 if cutlass.const_expr(not acc.aligned):
                     store_elements(rounded, acc.tCgC[eight], acc.coordinates[eight], acc.shape)
                 elif cute.elem_less(acc.coordinates[(0, row), m, (0, n)], acc.shape):
@@ -838,13 +813,10 @@ show_figure("gemm_ladder_10")
 
 # %% [markdown]
 # At 4096³ that is about half of cuBLAS's speed. (Notebook 12 explains the dip at 3072.) On an **A100** cuBLAS uses the
-# same instructions as this kernel. There the published ladder starts at 101% of cuBLAS at 2048³ and ends at 116%
-# (Schreiber's numbers, not measured here, at a size that he chose to favor his kernel).
-#
-# On a **Hopper** GPU cuBLAS uses WGMMA, which reads its operands from shared memory without passing them through
-# registers. mma.sync cannot keep up: even with nothing to wait for, it ends at the red dotted line (623 TFLOP/s). There
-# the fair comparison is with other kernels made of mma.sync, such as NVIDIA's example in the figure. Notebook 14
-# changes the instructions.
+# same instructions as this kernel; there the published ladder starts at 101% of cuBLAS at 2048³ and ends at 116%. On a
+# **Hopper** GPU cuBLAS uses WGMMA, which reads its operands from shared memory. mma.sync cannot keep up: even with
+# nothing to wait for, it ends at the red dotted line (623 TFLOP/s). There the fair comparison is with other kernels
+# made of mma.sync, such as NVIDIA's example in the figure. Notebook 14 changes the instructions.
 #
 # What limits this kernel on both? While tiles are in flight the tensor cores are idle, and while they work nothing is
 # in flight. An SM holds two blocks, which fill some of each other's gaps. The next page fills them by design.
@@ -883,29 +855,3 @@ show_figure("gemm_ladder_10")
 # apart the warps are, so it may pass every test and fail in production.
 #
 # </details>
-
-# %% [markdown]
-# ## Appendix: C through shared memory
-#
-# The textbook way to wide stores: write the results to shared memory as the MMA holds them, barrier, read them back in
-# rows, store rows. Schreiber tried it on an A100 and found it slower than storing directly. Here both kernels use the
-# permuted view, and differ by the round trip alone.
-
-# %%
-show_source(store_through_smem)
-
-# %% [markdown]
-# Which one is faster, and by how much? On a machine with a GPU this cell measures both, alternating with cuBLAS:
-
-# %%
-compare_on_gpu(
-    {
-        "direct": make_gemm(GemmConfig(), course.single_buffer),
-        "through shared memory": make_gemm(GemmConfig(), course.single_buffer, epilogue=store_through_smem),
-    },
-    sizes=(2048, 4096, 8192),
-)
-
-# %% [markdown]
-# On the course's H200 all three differences are within the spread of the measurement: call it no difference. There is
-# one write-back per tile and a main loop along all of K, so the epilogue is a small part.

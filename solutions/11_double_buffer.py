@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 45
+#     minutes: 95
 #     summary: The next tile travels while this one is multiplied; then the same again, in registers.
 # ---
 
@@ -12,12 +12,14 @@
 # idle; while they compute, no load is in flight. This page gives shared memory a second buffer, so that the next tile
 # arrives while this one is multiplied. Then it does the same one level closer to the tensor cores, with registers.
 #
-# You write the main loop. The rest of the kernel stays as it is.
+# You write the GEMM's main loop; the rest of that kernel stays as it is. At the end you write a small kernel of your
+# own.
 #
 # > **After this page you can** say whether memory, arithmetic or the number of buffers limits a pipeline, write a
-# > double-buffered loop and say which barriers it needs, and fetch registers ahead across the end of a tile.
+# > double-buffered loop and say which barriers it needs, fetch registers ahead across the end of a tile, and write a
+# > pipelined kernel of your own.
 # >
-# > **It takes** about 45 minutes, on any machine; a GPU from sm_80 on times your loops.
+# > **It takes** about 95 minutes, on any machine; a GPU from sm_80 on times your loops.
 
 # %%
 import cutlass
@@ -28,7 +30,7 @@ from tutorlib import (
     TensorSpec, Timeline, check, compile_cute, counts, explain, explore_timeline, show_fetches, show_figure,
     show_ladder, show_timeline, story,
 )  # fmt: skip
-from tutorlib.kernels.ampere import GemmConfig, Steps, main_loops as course, make_gemm, smem_layout
+from tutorlib.kernels.ampere import GemmConfig, Steps, main_loops as course, make_gemm
 
 # %% [markdown]
 # ## The idea, in time
@@ -91,26 +93,9 @@ check("11.1", period)
 #
 # </details>
 #
-# ## Where the second buffer is
-#
-# The third mode of the shared-memory layouts is the **stage**, which had size 1 in notebook 10. Compare (CuTe prints a
-# swizzle, an offset and a layout; read the strides of the last one):
-
-
-# %%
-@cute.jit
-def look():
-    print("one stage: ", smem_layout(128, 64, 1))
-    print("two stages:", smem_layout(128, 64, 2))
-
-
-look()
-
-# %% [markdown]
-# The second stage is a whole tile further on, 8,192 elements. Nothing else has moved, and the swizzle's pattern (1,024
-# bytes) fits into a tile a whole number of times, so each buffer uses the banks as before.
-#
 # ## Double buffering
+#
+# The buffers are the third mode of 10.4's layouts, the **stage**.
 #
 # **Exercise 11.2** (about 12 lines). Write the main loop for two buffers, `double_buffer(steps)`: tile *k* goes into
 # buffer *k* % 2.
@@ -192,9 +177,8 @@ show_fetches(tiles=3, k_blocks=4)
 # Look at the barrier in the lower picture: it is *inside* the arithmetic. A K block of the old tile is fetched and not
 # yet multiplied, so when the barrier opens, the tensor cores have work at once.
 #
-# Are there enough registers? Each of the four K blocks takes 16 for A and 16 for B, and there are 128 accumulators: 256
-# in all, and a thread can have 255. But a block's operands are dead once its mmas are issued, so only two blocks are
-# live at a time, the one that is multiplied and the one that is fetched. The compiler sees that.
+# Are there enough registers? Each of the four K blocks takes 32, and there are 128 accumulators: 256 in all, and a
+# thread can have 255. But only two blocks are live at a time, the one that is multiplied and the one that is fetched.
 #
 # **Exercise 11.3** (about 21 lines). Write the loop of the lower picture, `register_pipeline(steps)`:
 #
@@ -279,12 +263,90 @@ show_figure("gemm_ladder_11")
 # halves the time of a tile? Its ticks are an example, and it shows one block alone. An SM holds two: while one waits,
 # the other multiplies, so notebook 10's loop had already filled a part of the gaps.
 #
-# In Eric Schreiber's ladder, which notebooks 10 to 13 follow, the second buffer took the kernel from 101% to 111% of
-# cuBLAS at 2048³, as published for an A100
-# ([Demystifying CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a)). On Hopper cuBLAS uses
-# other instructions, so compare each rung with the one before it, and with NVIDIA's example for these instructions: in
-# the figure, *11 two buffers* is level with it or slightly ahead.
+# In [Eric Schreiber's ladder](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a) the second buffer
+# took the kernel from 101% to 111% of cuBLAS at 2048³, as published for an A100. On Hopper, compare each rung with the
+# one before it, and with NVIDIA's example for these instructions: *11 two buffers* is level with it or slightly ahead.
 #
+# ## Your kernel, from an empty cell
+#
+# A language model that writes one token multiplies each of its weights by a *vector*. Nothing is reused, and memory's
+# latency is all there is to hide.
+#
+# **Exercise 11.4** (about 30 lines). Write `matvec(a, b, c)`, a kernel and its `@cute.jit` host function: c = a · bᵀ,
+# where a is (M, K), b (1, K) and c (M, 1), all row-major bf16; M and K are multiples of 64. It sums in fp32.
+#
+# - `a` goes through shared memory in 16-byte cp.async, with two buffers: while a tile is summed, the next one is in
+#   flight, also in the last step but one. How many rows and columns make a tile, and which thread copies what, is up to
+#   you; a warp's copies fill whole sectors.
+# - Each element of `a` is copied once, and read from shared memory once, without a bank conflict.
+# - **There is no barrier.** Which thread, then, must read what another one's copy brought?
+#
+# | at hand | |
+# |---|---|
+# | `CopyG2SOp(cache_mode=LoadCacheMode.GLOBAL)` | cp.async, an `op` |
+# | `cute.make_copy_atom(op, BFloat16, num_bits_per_copy=128)` | 16 bytes of it, an `atom` |
+# | `cute.copy(atom, source, target)` | one copy, of tensors of shape (8,) |
+# | `cute.local_tile(a, (1, 8), (row, None))` | the row's pieces, (1, 8, K / 8); piece j is `[0, None, j]` |
+# | `SmemAllocator().allocate_tensor(type, layout, byte_alignment=128)` | shared memory |
+# | `cute.arch.warp_reduction_sum(x, threads_in_group=n)` | the sum of x over each n neighboring lanes, in all of them |
+# | `x.load().to(Float32)`, `y.reduce(cute.ReductionOp.ADD, 0.0, 0)` | all of x at once, converted; the sum of y |
+
+
+# %%
+from cutlass import BFloat16, Float32
+from cutlass.cute.nvgpu.cpasync import CopyG2SOp, LoadCacheMode
+from cutlass.memory import SmemAllocator
+
+
+# %%
+# matvec(a, b, c): a (M, K), b (1, K), c (M, 1), all row-major bf16.
+### BEGIN SOLUTION (about 26 lines)
+@cute.kernel
+def matvec_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+    thread, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    row, lane = 16 * block + thread // 8, thread % 8  # eight lanes share 128 bytes of a row
+    pieces, vector = (cute.local_tile(x, (1, 8), (at, None)) for x, at in ((a, row), (b, 0)))  # (1, 8, K / 8)
+    buffers = SmemAllocator().allocate_tensor(BFloat16, cute.make_layout((8, 128, 2)), byte_alignment=128)
+    atom = cute.make_copy_atom(CopyG2SOp(cache_mode=LoadCacheMode.GLOBAL), BFloat16, num_bits_per_copy=128)
+    k_tiles = a.shape[1] // 64
+    total = Float32(0.0)
+    cute.copy(atom, pieces[0, None, lane], buffers[None, thread, 0])
+    cute.arch.cp_async_commit_group()
+    for k_tile in range(k_tiles):
+        if k_tile + 1 < k_tiles:
+            cute.copy(atom, pieces[0, None, 8 * (k_tile + 1) + lane], buffers[None, thread, (k_tile + 1) % 2])
+        cute.arch.cp_async_commit_group()
+        cute.arch.cp_async_wait_group(1)  # this thread reads only what it has copied
+        weights, x = buffers[None, thread, k_tile % 2], vector[0, None, 8 * k_tile + lane]
+        products = weights.load().to(Float32) * x.load().to(Float32)
+        total += products.reduce(cute.ReductionOp.ADD, 0.0, 0)
+    total = cute.arch.warp_reduction_sum(total, threads_in_group=8)
+    if lane == 0:
+        c[row, 0] = total.to(BFloat16)
+
+
+### END SOLUTION
+
+
+@cute.jit
+def matvec(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+    ### BEGIN SOLUTION (about 1 line)
+    matvec_kernel(a, b, c).launch(grid=(a.shape[0] // 16, 1, 1), block=(128, 1, 1))
+    ### END SOLUTION
+
+
+# %%
+check("11.4", matvec)
+
+# %% [markdown]
+# A thread that reads only its own copies needs no barrier, neither for *the data has arrived* nor for *the buffer is
+# free*. The GEMM needs both, because ldmatrix hands every thread the copies of others.
+
+# %%
+explain("11.4", matvec, shape=(64, 1, 320))
+
+# %% [markdown]
 # ## What to remember
 #
 # - A second buffer turns *load, wait, compute* into *issue the next load, compute this tile*.
@@ -294,6 +356,8 @@ show_figure("gemm_ladder_11")
 #   only makes that buffer free earlier.
 # - Each level of the memory hierarchy can have such a pipeline: global to shared by tiles, shared to registers by K
 #   blocks.
+#
+# - A wait covers the thread's own copies. A barrier is for the copies of others.
 #
 # Next: which block computes which tile, and nothing else.
 #

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 60
+#     minutes: 110
 #     summary: Which tiles are computed together, what L2 then has to hold, and what that is worth.
 # ---
 
@@ -13,10 +13,10 @@
 # are computed *together*. Nothing else changes, neither the loop nor the layouts.
 #
 # > **After this page you can** count the tiles that a wave of blocks reads, test that an order of blocks computes each
-# > tile once, remap the blocks of a kernel, compute the L2 hit rate of an order, and predict which sizes lose speed to
-# > the last wave.
+# > tile once, remap the blocks of a kernel, also onto a triangle, compute the L2 hit rate of an order, and predict
+# > which sizes lose speed to the last wave.
 # >
-# > **It takes** about 60 minutes, on any machine; a GPU times exercise 12.4.
+# > **It takes** about 110 minutes, on any machine; a GPU times exercise 12.4.
 
 # %%
 from collections import Counter, OrderedDict
@@ -127,8 +127,6 @@ show_block_order((12, 16), {"as published, 12 rows": l2.as_published, "groups of
 #   raster tile, which another block computes as well; other tiles are left out. At square powers of two, where such
 #   kernels are usually measured, the bug never shows.
 #
-# Anyone can make this mistake, and five lines find it.
-#
 # ## How high should a group be?
 #
 # `l2.grouped(block, rows, columns, group)` is the order in groups. A square wave reads least, and 264 blocks are a
@@ -188,8 +186,7 @@ show_block_order((16, 5), {f"groups of {n}": partial(l2.grouped, group=n) for n 
 # - On a grid of 64×64 tiles, and on a random large one, the first 264 blocks read at most three quarters of the tiles
 #   that they read in raster order.
 #
-# The check tries your function on whole grids, with a block's number that is known only at run time. Then it compiles
-# it into the two-stage kernel of notebook 11, which a GPU times at 8192³.
+# A GPU times it at 8192³, in the two-stage kernel of notebook 11.
 
 
 # %%
@@ -210,9 +207,8 @@ check("12.4", in_groups)
 gemm = make_gemm(GemmConfig(stages=2), multistage, order=in_groups)
 
 # %% [markdown]
-# That is notebook 11's kernel with your order of blocks. The new arithmetic costs a few instructions, once for each
-# thread; the loop is the same. A block also reads the same number of bytes, whichever tile it has. The order only
-# changes which blocks read at the same time, and so how much L2 can serve.
+# That is notebook 11's kernel with your order of blocks. A block reads the same number of bytes, whichever tile it has.
+# The order only changes which blocks read at the same time, and so how much L2 can serve.
 #
 # ## From footprint to traffic
 #
@@ -333,14 +329,14 @@ with suppress(NotImplementedError):  # until you have written tiles_fetched
 #
 # ## Is it partition camping?
 #
-# Schreiber's article gives another reason to remap blocks. Memory has many channels. If neighboring blocks keep reading
-# addresses that belong to the *same* channel, that channel queues while the others idle: **partition camping**. NVIDIA
-# described it in 2009: on the GPUs of that time a few bits of the address selected the channel.
+# Schreiber's article gives another reason to remap blocks. If neighboring blocks keep reading addresses that belong to
+# the *same* memory channel, that channel queues while the others idle: **partition camping**. On GPUs of 2009 a few
+# bits of the address selected the channel.
 #
-# Turn it into a prediction. All blocks walk along K at the same time, so at each moment they read addresses that differ
-# by multiples of a row. With K = 8192 a row is 2¹⁴ bytes; with K = 8128 or 8256 it is not a power of two. If a few bits
-# of the address still selected the channel, 8192 would be slower than its neighbors, most of all with a tall A, where
-# memory is close to being the limit. In TFLOP/s (*8192* is 8192³):
+# Turn it into a prediction. All blocks walk along K at the same time, so they read addresses that differ by multiples
+# of a row. With K = 8192 a row is 2¹⁴ bytes; with K = 8128 or 8256 it is not a power of two. If a few bits still
+# selected the channel, 8192 would be slower than its neighbors, most of all with a tall A, where memory is close to
+# being the limit. In TFLOP/s (*8192* is 8192³):
 
 # %%
 show_speeds("gemm_pitch")
@@ -410,9 +406,74 @@ with suppress(NotImplementedError):  # until you have written busy
 
 # %% [markdown]
 # Three lines of counting predict the speed of the three-stage kernel within 3%, the slowest size included. This page's
-# kernel falls further short of the count where the last wave has at most 132 blocks, at 2944, 3072 and 3840: a block
-# alone on its SM has no other block that fills its pauses, and two buffers do not fill them all. cuBLAS can choose
-# among several tile sizes, and so among several counts of waves; notebook 15 cuts the last wave into equal parts.
+# kernel falls further short where the last wave has at most 132 blocks, at 2944, 3072 and 3840: a block alone on its SM
+# has no other block that fills its pauses. cuBLAS can choose among several tile sizes; notebook 15 cuts the last wave
+# into equal parts.
+#
+# ## Your kernel: half of a symmetric matrix
+#
+# C = A · Aᵀ holds the products of all pairs of A's rows, and it is symmetric: tiles (m, n) and (n, m) have the same
+# numbers. Of T × T tiles, T · (T + 1) / 2 have to be computed.
+#
+# **Exercise 12.7** (about 25 lines). Write `gram(a, c)` from an empty cell, a kernel and its `@cute.jit` host function.
+# a is (M, K) and c (M, M), row-major fp32; M is a multiple of 16. A block has 16×16 threads and computes one tile of
+# 16×16: each thread sums one element, directly from global memory.
+#
+# - There are T · (T + 1) / 2 blocks, numbered in one dimension, for an even T and for an odd one. Each computes one
+#   tile, and stores it in both of its places. No element of C is stored by two blocks.
+# - The map from a block's number to its tile, m ≥ n, is integer arithmetic, without a square root. Row m of the
+#   triangle has m + 1 tiles: which rows of different lengths make rows of equal length? Test it in Python, as in 12.2,
+#   before you use it in the kernel.
+# - `block=(16, 16, 1)` makes `cute.arch.thread_idx()` (x, y, 0), and the 32 threads of a warp run along x first. The
+#   launch is as in 10.12.
+
+
+# %%
+import cutlass.cute as cute
+from cutlass import Float32
+
+
+# %%
+# gram(a, c): a (M, K), c (M, M), row-major fp32.
+### BEGIN SOLUTION (about 22 lines)
+def folded(block, side):
+    """Row `fold` of the triangle, appended to row side - 1 - fold: every fold has side + 1 tiles."""
+    fold, place = block // (side + 1), block % (side + 1)
+    over = place // (side - fold)  # 1 past the end of the long row
+    m = (1 - over) * (side - 1 - fold) + over * fold
+    return m, place - over * (side - fold)
+
+
+@cute.kernel
+def gram_kernel(a: cute.Tensor, c: cute.Tensor, side: cutlass.Constexpr):
+    x, y, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    m, n = folded(block, side)
+    row, column = 16 * m + y, 16 * n + x
+    total = Float32(0.0)
+    for k in range(a.shape[1]):
+        total += a[row, k] * a[column, k]
+    c[row, column] = total
+    c[column, row] = total
+
+
+### END SOLUTION
+
+
+@cute.jit
+def gram(a: cute.Tensor, c: cute.Tensor):
+    ### BEGIN SOLUTION (about 2 lines)
+    side = a.shape[0] // 16
+    gram_kernel(a, c, side).launch(grid=(side * (side + 1) // 2, 1, 1), block=(16, 16, 1))
+    ### END SOLUTION
+
+
+# %%
+check("12.7", gram)
+
+# %% [markdown]
+# Rows m and T − 1 − m together have T + 1 tiles, so the triangle folds into a rectangle, and a division and a remainder
+# find the place.
 #
 # ## The ladder so far
 #

@@ -1,8 +1,8 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 90
-#     appendix: 15
+#     minutes: 145
+#     appendix: 20
 #     summary: A main loop for any number of stages, what a stage costs, and a kernel of your own from an empty cell.
 # ---
 
@@ -18,7 +18,7 @@
 # > **After this page you can** write a pipeline of any depth, say what a stage costs and where it pays, tune a GEMM by
 # > arithmetic before you measure, and write a tensor-core GEMM from an empty cell, also for a column-major operand.
 # >
-# > **It takes** about 90 minutes, on any machine; a GPU times the kernels; its appendix about 15 more.
+# > **It takes** about 145 minutes, on any machine; a GPU times the kernels; its appendix about 20 more.
 
 # %%
 from dataclasses import dataclass
@@ -194,8 +194,6 @@ CONFIGS = [
     GemmConfig((128, 128, 64), (2, 2), 3),
     GemmConfig((128, 128, 64), (2, 2), 4),
     GemmConfig((128, 128, 32), (2, 2), 4),
-    GemmConfig((128, 256, 32), (2, 4), 3),
-    GemmConfig((128, 256, 32), (2, 4), 4),
 ]
 print("tile         warps  stages  registers  shared KiB  blocks per SM: A100  H100  warps per SM: A100  H100")
 for config in CONFIGS:
@@ -214,15 +212,15 @@ for config in CONFIGS:
 # ## Where a stage pays
 #
 # **Predict**, from this table and the purpose of a stage: what fills the pause while a block waits for its tile? At
-# 4096³ the third stage of 128×128×64 gained nothing. Will it at 1024³, where C has 64 tiles and the GPU 132 SMs? In
-# TFLOP/s:
+# 4096³ the third stage of 128×128×64 gained nothing. Will it where C is 1024×1024 and has 64 tiles, and the GPU 132
+# SMs? In TFLOP/s:
 
 # %%
 show_speeds("gemm_depth")
 
 # %% [markdown]
-# At 1024³ each block is alone on its SM, and the third stage gains about 40%. At 4096³ the *other block* on the SM
-# fills the pause. The last column shows the price: there *four* stages of 128×128×64 are slower than three, because one
+# With 64 tiles each block is alone on its SM, and the third stage pays. At 4096³ the *other block* on the SM fills the
+# pause. The last column shows the price: there *four* stages of 128×128×64 are slower than three, because one
 # block runs on an SM where there were two. A tile of K = 32 is multiplied in half the time, so the same number of
 # stages bridges half the latency, and the fourth pays, too.
 #
@@ -233,8 +231,39 @@ show_speeds("gemm_depth")
 #
 # Stages, tile and warps depend on each other. A larger tile needs fewer bytes for its arithmetic (10.1). A thread keeps
 # its accumulators in registers, of which it has at most 255, so a larger tile needs more warps. A shorter step along K
-# makes room for more stages, and costs more barriers. In the heat map of the measurements at 4096³, the second line in
-# a box is warps × blocks on an SM; the red frame is the course's choice.
+# makes room for more stages, and costs more barriers. Five numbers need no measurement:
+#
+# | | by | the five fastest at 4096³ have |
+# |---|---|---|
+# | FLOP for each byte of shared-memory traffic | the tile and the warps | 23 or more |
+# | warps on an SM | 13.2 | 8 or more |
+# | K tiles in flight on an SM while one is multiplied | 13.2, stages | 2 or more |
+# | KiB in flight on an SM | the same, and the tile | 48 or more |
+# | `busy` | 12.6 | 0.96 or more |
+#
+# The traffic of a K tile: its elements are written once; then all warps along N read each row of A, and all warps along
+# M each row of B.
+#
+# **Exercise 13.3** (about 1 line). Write `tuned()`, which returns a `GemmConfig(tile, warps, stages)` that passes all
+# five counts at 4096³ on an H100 or H200, and does not spill. Each of the four configurations of 13.2's table misses
+# one: which? Use a cell for the arithmetic. The check compiles your configuration with the course's loop and notebook
+# 12's order of blocks, and names the first count that it misses. On a GPU it is timed instead: for the last point it
+# must reach 98% of the course's own speed.
+
+
+# %%
+def tuned():
+    ### BEGIN SOLUTION (about 1 line)
+    return GemmConfig(tile=(128, 256, 32), warps=(2, 4), stages=4)
+    ### END SOLUTION
+
+
+# %%
+check("13.3", tuned)
+
+# %% [markdown]
+# Here are the measurements at 4096³. The second line in a box is warps × blocks on an SM, and the red frame is the
+# course's choice.
 
 # %%
 show_figure("gemm_stages")
@@ -243,10 +272,7 @@ show_figure("gemm_stages")
 # The lesson is in this map, too. A block of 128×256×32 is alone on its SM, and a third stage makes it almost one and a
 # half times as fast. Two blocks of 128×128×64 fill each other's pauses.
 #
-# Could you have known? Here are four numbers that need no measurement: the FLOP for each byte of shared-memory traffic
-# (a tile is written once; each row of A is read by all warps along N, each of B by all along M), and per SM the warps,
-# the K tiles in flight while one is multiplied (blocks × (stages − 1)), and the KiB of these tiles. The last column is
-# the measured speed, as a share of the fastest.
+# Here are four of the five numbers for each box. The last column is its speed, as a share of the fastest.
 
 # %%
 for swept in all_sweep_results("gemm_stages"):
@@ -266,26 +292,9 @@ for swept in all_sweep_results("gemm_stages"):
         )
 
 # %% [markdown]
-# The five fastest rows have at least 23 FLOP per byte, eight warps, and two tiles and 48 KiB in flight. Each of the
-# others lacks at least one of these. Beware: these thresholds were read from the table, after the measurement.
-# Beforehand you know only that each number can be too small, not how much is enough. The numbers find the candidates;
-# the measurement chooses.
-#
-# **Exercise 13.3** (about 1 line). Write `tuned()`, which returns the `GemmConfig(tile, warps, stages)` that is fastest
-# at 4096³ on your GPU; if you have none, one of the five fastest. It must not spill. The check compiles it with the
-# course's loop and notebook 12's order of blocks. On a GPU it must reach 98% of the course's own speed for the last
-# point. Without one, the check compares the four numbers and 12.6's `busy` with the least that the five fastest have.
-
-
-# %%
-def tuned():
-    ### BEGIN SOLUTION (about 1 line)
-    return GemmConfig(tile=(128, 256, 32), warps=(2, 4), stages=4)
-    ### END SOLUTION
-
-
-# %%
-check("13.3", tuned)
+# Each row below the five fastest lacks at least one of the numbers. Beware: the thresholds were read from this table,
+# after the measurement. Beforehand you know only that each number can be too small, not how much is enough. The numbers
+# find the candidates; the measurement chooses.
 
 # %%
 show_ladder("13.1", "13.3")
@@ -327,9 +336,8 @@ check("13.4", my_gemm)
 show_beside({"yours": my_gemm}, sizes=(1024, 2048, 4096, 8192))
 
 # %% [markdown]
-# The ladder so far, by the course's solutions, and its speeds over sizes. The figure has one more rung, *13 loads
-# spread*: its loop issues the loads after the first K blocks' multiplications, without an `if`, so that no copy delays
-# an `ldmatrix`. (13.1's check accepts that loop, too, if you want to try.)
+# The ladder so far, by the course's solutions, and its speeds over sizes. The figure has one more rung: the loop of *13
+# loads spread* issues the loads after the first K blocks' multiplications, so that no copy delays an `ldmatrix`.
 
 # %%
 show_ladder("10", "11", "12", "13.1", "13.3", "13.4")
@@ -338,7 +346,7 @@ show_ladder("10", "11", "12", "13.1", "13.3", "13.4")
 show_figure("gemm_ladder_13")
 
 # %% [markdown]
-# The dotted red line is mma.sync with nothing to wait for; cuBLAS, with other instructions, exceeds it. Up to 1024
+# The dotted red line is mma.sync with nothing to wait for; cuBLAS, with other instructions, exceeds it. At 768
 # *three stages* is ahead of *tuned*, which was tuned at 4096: the tiles of *tuned* are twice as large, so half as many
 # SMs have one. The next figure is a roofline: it adds the limits of the datasheet and the rungs of notebooks 14 and 15:
 
@@ -357,19 +365,19 @@ show_figure("roofline")
 # the one of the earlier pages **K-major**.
 #
 # Transposing it in memory first would read and write all of A once more. The kernel can take A as it is. Follow a tile
-# from memory to the tensor cores:
+# from memory to the tensor cores, and fill in the three cells with a question mark; 13.6 needs them:
 #
 # | | K-major A, as until here | M-major A |
 # |---|---|---|
 # | `gA`, (bM, bK, K tiles) | strides (K, 1, bK) | (1, M, bK · M) |
-# | cp.async, 16 bytes | 8 neighbors along K: values (1, 8) | 8 neighbors along M: values (8, 1) |
-# | its threads | first along K, then down the rows | first along M, then along K |
-# | atom in shared memory | (8, 64):(64, 1), swizzled | (64, 8):(1, 64), swizzled in the same way |
+# | cp.async, 16 bytes | 8 neighbors along K: values (1, 8) | ? |
+# | its threads | first along K, then down the rows | ? |
+# | atom in shared memory | (8, 64):(64, 1), swizzled | ? |
 # | ldmatrix | `transpose=False` | `transpose=True` |
 # | registers, mma, accumulators, loop, order of blocks, C | | the same |
 #
-# `ldmatrix` reads eight vectors at a time, the same m at eight *k*, which are 128 bytes apart. So the bank conflict is
-# 10's, with k for the row and m for the column, and so is the remedy.
+# `ldmatrix` reads eight vectors at a time. They begin at the same m, at eight *k*: which bank conflict does that make
+# without a swizzle, and where have you seen it?
 #
 # A row of 16 bytes in shared memory now has eight *m* of one *k*, and `ldmatrix` would give each lane two m of one k in
 # a register (next picture, left). But `mma` wants two neighbors along K in a register of A (10.2). The variant
@@ -569,19 +577,16 @@ else:
     print("not run: no GPU here")
 
 # %% [markdown]
-# That is a kernel of which you have written every line between the host and the tensor cores. On a Hopper GPU the
-# course leaves mma.sync here: WGMMA reads operands from shared memory by itself, without `ldmatrix` and without
-# registers for them. The pipeline that you have built stays right. In notebook 14 its parts get new names: TMA for
-# cp.async, mbarrier for wait_group and barrier.
+# That is a kernel of which you have written every line between the host and the tensor cores. The course leaves
+# mma.sync here. The pipeline stays right, and in notebook 14 its parts get new names: TMA for cp.async, mbarrier for
+# wait_group and barrier.
 #
 # ## When to use cuBLAS
 #
-# For a plain GEMM: always, at least until you have done notebook 15. cuBLAS has many kernels and a heuristic that picks
-# one for the shape; you have one kernel. Write your own where the GEMM is not plain: the epilogue transforms C before
-# it leaves the registers, operands are in a form that no library takes (packed, gathered, scaled by block), two GEMMs
-# share a tile (attention). Or where the library's heuristic picks badly for a shape that matters to you: measure, as
-# above, at *your* sizes. Schreiber says himself that his kernel did so well at 2048³ partly because cuBLAS is weak
-# there.
+# For a plain GEMM: always, at least until you have done notebook 15. cuBLAS has many kernels and picks one for the
+# shape; you have one. Write your own where the GEMM is not plain: the epilogue transforms C before it leaves the
+# registers, operands are in a form that no library takes (packed, gathered, scaled by block), two GEMMs share a tile
+# (attention). Or where the library picks badly for a shape that matters to you: measure at *your* sizes.
 #
 # ## What to remember
 #
@@ -623,22 +628,14 @@ else:
 # ## Appendix: The same kernel in C++
 #
 # CuTe was a C++ library first, and most of the code that you will read is written in it. Eric Schreiber ported his
-# three-stage kernel from C++ to Python, and published for 2048³ on an A100 (these are his numbers): 149 TFLOP/s, where
-# PyTorch has 128 and NVIDIA's own example in the Python DSL 142; a run of 0.1155 ms in Python and 0.1158 ms in C++;
-# some 650 lines instead of 850. The numbers agree with one another:
+# three-stage kernel from C++ to Python, some 650 lines instead of 850, and published for 2048³ on an A100 a run of
+# 0.1155 ms in Python and 0.1158 ms in C++.
 
 # %%
-from collections import namedtuple
-
 from IPython.display import Code, Markdown, display
 
 from tutorlib import compile_cuda, simulate_cuda
 from tutorlib.kernels.cpp import THREE_STAGES
-
-Published = namedtuple("Published", "what ms")
-for what, ms in (Published("Python", 0.1155), Published("C++", 0.1158)):
-    print(f"{what}: {2 * 2048**3 / (ms * 1e-3) / 1e12:.0f} TFLOP/s")
-print(f"{149 / 128:.0%} of PyTorch, {149 / 142:.0%} of NVIDIA's example")
 
 # %%
 TWINS = [  # what, in Python, in C++
@@ -728,14 +725,11 @@ report = simulate_cuda(
 print("largest error:", (c.float() - a.float() @ b.float().mT).abs().max().item(), "findings:", len(report.findings))
 
 # %% [markdown]
-# Both have the same copies, waits, barriers and products, and the error is that of rounding C to bf16. Four things to
-# watch when you go from one to the other:
+# Both have the same copies, waits, barriers and products, and the error is that of rounding C to bf16. Three things
+# to watch when you go from one to the other:
 #
 # - `None` keeps a mode here. In NumPy an index `None` *adds* one; they have nothing to do with each other.
 # - In C++ a number in a layout is known at compile time because its *type* says so; in Python, because it is a Python
 #   number. `cp.async` of 16 bytes needs strides that are known, and so do fragments in registers.
-# - A plain `for … in range(…)` inside `@cute.jit` is a loop of the *kernel*; `range_constexpr` is one that the compiler
-#   unrolls. In C++ both are written `for`, and the pragma tells them apart.
 # - There is no C++ underneath. The DSL reads the function's syntax tree, builds MLIR from it and compiles that to PTX;
-#   ptxas assembles the PTX into a cubin, which holds the machine code, SASS. It takes about a second, so you can try a
-#   configuration in a cell of a notebook.
+#   ptxas assembles the PTX into a cubin, which holds the machine code, SASS.

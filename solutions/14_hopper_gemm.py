@@ -1,8 +1,8 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 100
-#     appendix: 10
+#     minutes: 150
+#     appendix: 15
 #     summary: TMA, mbarriers, WGMMA, and a Hopper GEMM of your own.
 # ---
 
@@ -20,7 +20,7 @@
 # > mbarrier a warp waits for, keep a ring of stages full without overwriting one, store a tile by TMA, and write a
 # > Hopper GEMM.
 # >
-# > **It takes** about 100 minutes, on any machine, and its appendix about 10 more. Without a Hopper GPU the kernel is
+# > **It takes** about 150 minutes, on any machine, and its appendix about 15 more. Without a Hopper GPU the kernel is
 # > simulated; with one it is also timed.
 
 # %%
@@ -78,8 +78,6 @@ show_sm()
 # - `warpgroup.make_smem_layout_atom(kind, BFloat16)` is 8 rows of one kind. `SmemLayoutAtomKind` has `K_SW128`,
 #   `K_SW64` and `K_SW32`, whose numbers are the bytes of a row.
 # - `cute.tile_to_shape(atom, shape, order)` repeats the atom, first along the mode that has 0 in `order`.
-#
-# The check reads the swizzle and simulates the course's kernel on your layout, with K tiles of 32 columns.
 
 
 # %%
@@ -129,19 +127,20 @@ check("14.2", tma_bytes)
 # matrix. So the kernel announces the same number in every step and needs no predicate. Columns beyond K arrive as zeros
 # and add nothing; rows beyond M and N give results outside C, which TMA does not store.
 #
-# ### A box is one mode
+# ### What one copy moves
 #
-# `cpasync.tma_partition(tma, block, blocks, s, g)` cuts both sides into boxes, one for each copy. A block without a
-# cluster is block 0 of `cute.make_layout(1)`. Here `s` is (rows, K, stages) in shared memory, and `g` is (rows, K, K
-# tiles) of the matrix. This does not compile:
+# `cpasync.tma_partition(tma, block, blocks, s, g)` prepares both sides of the copies: mode 0 of each result is what one
+# copy moves, and every other mode counts copies. A block without a cluster is block 0 of `cute.make_layout(1)`. Here
+# `s` is (rows, K, stages) in shared memory, and `g` is (rows, K, K tiles) of the matrix. A colleague passes them as
+# they are, and CuTe refuses:
 #
 # ```python
 # return cpasync.tma_partition(tma, 0, cute.make_layout(1), s, g)
 # ```
 #
-# **Exercise 14.3** (about 2 lines). TMA takes a box as a single mode, the first one. Write `boxes(tma, s, g)`, which
-# returns (box, stages) and (box, K tiles). `cute.group_modes(tensor, begin, end)` makes one mode of the modes from
-# `begin` up to, and without, `end`.
+# **Exercise 14.3** (about 2 lines). Write `boxes(tma, s, g)`, with which the load of a K tile into a stage is one copy:
+# its two results have two modes each. What does mode 0 of `s` move now, and what should it? At hand:
+# `cute.group_modes(tensor, begin, end)` makes one mode of the modes from `begin` up to, but not including, `end`.
 
 
 # %%
@@ -175,30 +174,29 @@ print(f"{bM // 16 * bN // 8 * bK // 16:,} mma.sync of 16×8×16, and an ldmatrix
 show_source(make_wgmma)
 
 # %% [markdown]
-# In notebook 10, A's registers for one K tile were
+# Here are notebook 10's registers for A. `ldmatrix` filled them from shared memory, K block by K block:
 #
 # ```python
 # math = tiled_mma.get_slice(thread)
 # tCrA = tiled_mma.make_fragment_A(math.partition_A(sA)[None, None, None, 0])
 # ```
 #
-# and `ldmatrix` filled them. Here `make_fragment_A` and `make_fragment_B` return descriptors instead of registers, one
-# for each K block of each stage: (1, 1, K blocks, stages).
+# With this TiledMma the same function returns descriptors, which take no registers of their own. What is the last index
+# for, and do you still want it? **Predict** the shape of tCrA for a ring of four stages.
 #
-# **Exercise 14.4** (about 5 lines). Write `wgmma_fragments(tiled_mma, thread, sA, sB)`, which returns tCrA, tCrB and
-# tCrC. `thread` is the first one of the warpgroup: all 128 threads use the same descriptors. tCrC is the thread's
-# accumulators, `cute.make_rmem_tensor(shape, Float32)` with the shape `tiled_mma.partition_shape_C((M, N))`. Take M and
-# N from sA and sB: `cute.size(s, mode=[0])` is the number of rows.
+# **Exercise 14.4** (about 4 lines). Write `wgmma_fragments(tiled_mma, thread, sA, sB)`, which returns tCrA and tCrB,
+# for every K block of every stage, and tCrC, the thread's accumulators for the block's tile. All 128 threads of a
+# warpgroup pass the same `thread`, its first one. At hand: `tiled_mma.partition_shape_C((bM, bN))` is the shape of a
+# thread's accumulators, and `cute.make_rmem_tensor(shape, type)` makes registers.
 
 
 # %%
 def wgmma_fragments(tiled_mma, thread, sA, sB):
-    ### BEGIN SOLUTION (about 5 lines)
+    ### BEGIN SOLUTION (about 4 lines)
     math = tiled_mma.get_slice(thread)
     tCrA = tiled_mma.make_fragment_A(math.partition_A(sA))
     tCrB = tiled_mma.make_fragment_B(math.partition_B(sB))
-    tile = (cute.size(sA, mode=[0]), cute.size(sB, mode=[0]))
-    return tCrA, tCrB, cute.make_rmem_tensor(tiled_mma.partition_shape_C(tile), Float32)
+    return tCrA, tCrB, cute.make_rmem_tensor(tiled_mma.partition_shape_C((bM, bN)), Float32)
     ### END SOLUTION
 
 
@@ -206,6 +204,9 @@ def wgmma_fragments(tiled_mma, thread, sA, sB):
 check("14.4", wgmma_fragments)
 
 # %% [markdown]
+# tCrA is (1, 1, 4, 4): one wgmma's rows, four K blocks, four stages. A descriptor is an address and some constants, so
+# that of another stage is an addition, and no stage needs registers.
+#
 # ### One K tile is one group
 #
 # A wgmma returns at once, and the tensor cores read shared memory and write registers later. All four warps of the
@@ -273,8 +274,7 @@ check("14.5", multiply)
 # - `cute.arch.mbarrier_init_fence()` makes the mbarriers that *this thread* has initialized visible to TMA.
 # - `cute.arch.sync_threads()`, once.
 #
-# The check simulates the course's kernel around your function, with three stages. A wrong count shows as a deadlock or
-# as an arrival too many.
+# A wrong count shows as a deadlock or as an arrival too many.
 
 
 # %%
@@ -466,10 +466,9 @@ print(f"a stage: {2 * (bM + bN) * bK // 1024} KiB, and a block can have 227")
 show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=8) for stages in (1, 2, 3, 4)))
 
 # %% [markdown]
-# With these ticks three stages are enough. But memory's latency varies, and if a tile is late, the tensor cores are
-# idle unless another one is already there. So use as many stages as fit: four of 48 KiB. **Predict** what one stage and
-# two stages cost against four, with few K tiles and with many. On a Hopper GPU the next cell measures your loops in the
-# course's kernel:
+# With these ticks three stages are enough. But memory's latency varies. So use as many stages as fit: four of 48 KiB.
+# **Predict** what one stage and two stages cost against four, with few K tiles and with many. On a Hopper GPU the next
+# cell measures your loops in the course's kernel:
 
 # %%
 from dataclasses import replace
@@ -495,10 +494,9 @@ for name, loop in (("1 stage", one_stage), ("2 stages", main_loop)):
 show_source(Accumulators, make_accumulators)
 
 # %% [markdown]
-# Here the two proxies meet again: threads write, and TMA reads. The course's rule: **each lane fences its own writes,
-# then the warp synchronizes, then one lane issues the copy.** (The whole warp calls `cute.copy` with a TMA atom, which
-# elects the lane by itself.) The fence covers what its lane has written, and `sync_warp` hands that on to the lane that
-# issues. (For PTX, a fence by the issuing lane, after `sync_warp`, will do, and the check accepts it.)
+# Here the two proxies meet again: threads write, and TMA reads. A **fence** covers what its own lane has written, or
+# has learned of from others at a barrier. The whole warp calls `cute.copy` with a TMA atom, which elects the lane that
+# issues.
 #
 # | in `cute.arch` | |
 # |---|---|
@@ -539,6 +537,9 @@ def store_by_tma(acc: Accumulators):
 check("14.10", store_by_tma)
 
 # %% [markdown]
+# The usual order: each lane fences its own writes, the warp synchronizes, one lane issues the copy. A fence by that
+# lane, after `sync_warp`, will do, too.
+#
 # ## Your kernel
 #
 # Two more short functions are the course's: `described` leaves the number of rows to run time, and `out_layout` is C's

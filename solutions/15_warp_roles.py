@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 90
+#     minutes: 125
 #     summary: Warps with roles, persistent blocks, clusters and stream-K, each written, then measured beside cuBLAS.
 # ---
 
@@ -9,15 +9,14 @@
 # # 15 · Warp roles
 #
 # On an H200, notebook 14's kernel reaches 0.97 of cuBLAS's speed at 4096³. Its tensor cores are idle at the start and
-# at the end of each tile of C. This page closes these gaps and leaves the arithmetic as it is. You decide which warp
-# loads, which warps multiply, when a tile is stored, and which blocks share a load. At the end you put your eight
-# functions together: a kernel of your own, at 1.01 of cuBLAS.
+# at the end of each tile of C. This page closes these gaps and leaves the arithmetic as it is. At the end you put your
+# eight functions together: a kernel of your own, at 1.01 of cuBLAS.
 #
 # > **After this page you can** give warps roles and registers, keep a block busy from its first tile to its last, share
 # > loads in a cluster, hand accumulators from one block to another, and read from measurements which of these pays at a
 # > given size.
 # >
-# > **It takes** about 90 minutes, on any machine. Without a Hopper GPU the kernels are simulated; with one they are
+# > **It takes** about 125 minutes, on any machine. Without a Hopper GPU the kernels are simulated; with one they are
 # > timed.
 
 # %%
@@ -187,14 +186,11 @@ print(*(line.strip() for line in compiled.ptx.splitlines() if "setmaxnreg" in li
 # pool, and `cute.arch.setmaxregister_increase(n)` takes them from it, waiting until there are enough. All four warps of
 # the warpgroup must execute the instruction.
 #
-# **Exercise 15.3** (about 4 lines). How many registers can a consumer thread have? Write `register_split(warpgroups,
-# need)` → (producer's, consumers'), the registers of each thread after both instructions. The rules:
-#
-# - A block has `warpgroups` consumer warpgroups, at least 2, and one producer warpgroup, of 128 threads each.
-# - An SM has 65,536 registers. At the start each thread of the block has an equal share, rounded down to a multiple of
-#   8. The sum of these shares is the pool.
-# - `setmaxnreg` takes multiples of 8, and at least 24. The producer keeps the `need` registers that its threads use;
-#   the consumers divide the rest.
+# **Exercise 15.3** (about 4 lines). Where do the 168, the 24 and the 240 of the output come from? Write
+# `register_split(warpgroups, need)` → (producer's, consumers'): the most registers that each thread of `warpgroups`
+# consumer warpgroups can have, if the threads of the one producer warpgroup use `need`. A warpgroup has 128 threads. An
+# SM has 65,536 registers; a launch and `setmaxnreg` give each thread a multiple of 8, and `setmaxnreg` at least 24. The
+# block never gets more registers than it was launched with.
 
 
 # %%
@@ -214,7 +210,7 @@ check("15.3", register_split)
 # From here on you write the parts of one kernel. It has a slot for each of your functions; `check` fills the other
 # slots with the course's functions and simulates the kernel on a GPU of two SMs, so that a block has several tiles.
 #
-# A colleague's version of the first part has each of the two instructions in a wrong place:
+# A colleague's version of the first part is wrong in both roles:
 #
 # ```python
 # if me.group == consumers:
@@ -226,10 +222,10 @@ check("15.3", register_split)
 #     cute.arch.setmaxregister_increase(registers[1])
 # ```
 #
-# **Exercise 15.4** (about 7 lines). Write `take_roles(me, consumers, registers, produce, consume)`, which every thread
-# of the block runs. `me.group` is the number of its warpgroup in the block, `me.warp` that of its warp in the
-# warpgroup. Warpgroups 0 to `consumers` − 1 are the consumers, warpgroup `consumers` is the producer. `registers` is
-# the pair (producer's, consumers').
+# **Exercise 15.4** (about 7 lines). Diagnose it, and write `take_roles(me, consumers, registers, produce, consume)`,
+# which every thread of the block runs. `me.group` is the number of its warpgroup in the block, `me.warp` that of its
+# warp in the warpgroup. Warpgroups 0 to `consumers` − 1 are the consumers, warpgroup `consumers` is the producer.
+# `registers` is the pair (producer's, consumers').
 #
 # **Predict** before you run the check: if one of the two instructions is left out, the kernel hangs. Which one?
 
@@ -269,11 +265,12 @@ check("15.4", take_roles)
 # need not communicate.
 #
 # Until now each tile of C had mbarriers of its own, and your loops could count from 0. From here on one ring serves all
-# tiles of a block, and it does not know where a tile ends: with 3 stages and 5 K tiles in a tile, the second tile
-# begins in the last stage.
+# tiles of a block. A colleague makes a new state for each tile, as `produce` does. The first tile is right, and in the
+# second one the producer waits forever.
 #
-# **Exercise 15.5** (about 7 lines). Write `produce_tiles(tiles, loads)` for the producer warp. It loads all K tiles of
-# all tiles of the block. Between two tiles it waits for nothing but an empty stage.
+# **Exercise 15.5** (about 7 lines). Why? With 3 stages and 5 K tiles in a tile, in which stage and with which producer
+# phase must the second tile begin? Then write `produce_tiles(tiles, loads)` for the producer warp: it loads all K tiles
+# of all tiles of the block, and between two tiles it waits for nothing but an empty stage.
 #
 # - `tiles.items()`: the number of tiles of C that this block computes, at least 1; loop over
 #   `cutlass.range(tiles.items(), unroll=1)`
@@ -303,6 +300,8 @@ def produce_tiles(tiles, loads):
 check("15.5", produce_tiles)
 
 # %% [markdown]
+# The second tile begins in stage 2 with phase 0, in the ring's second round: the state lives as long as the ring.
+#
 # ## The other gap: the epilogue
 #
 # There are two ways to multiply during an epilogue. **Ping-pong**: each warpgroup has a tile of its own, and one
@@ -532,9 +531,8 @@ check("15.9", free_stage)
 show_work({"whole tiles": course.whole_tiles, "stream-K": course.stream_k}, clusters=4, tiles=6, k_tiles=6)
 
 # %% [markdown]
-# In this example it takes a quarter less time. It is not free: the fp32 accumulators of a tile of 128×256 are 128 KiB,
-# written to L2 by one block and read back by another. So the kernel cuts only the tiles of the last wave, or of the
-# last two.
+# It is not free: the fp32 accumulators of a tile of 128×256 are 128 KiB, written to L2 by one block and read back by
+# another. So the kernel cuts only the tiles of the last wave, or of the last two.
 #
 # The giving block writes its accumulators to global memory, and the block that has the tile's last K tiles adds them.
 # The two blocks share no barrier, so each giving warp has a **flag** in global memory, 0 at first. Two rules of [PTX's
@@ -600,10 +598,10 @@ check("15.10", hand_over)
 #
 # ## The levers, measured
 #
-# Each of these changes is a **lever**: it changes the schedule and not the result. Three more need no code of yours.
-# *Zigzag K*: every other tile walks K backwards, so that a block first asks for what it loaded last. *Polling*: a
-# waiting warp asks its mbarrier again and again and never sleeps. *Tile order*: bands of columns instead of rows, every
-# other one backwards.
+# Each of these is a **lever**: it changes the schedule and not the result. Three more need no code of yours. *Zigzag
+# K*: every other tile walks K backwards, so that a block first asks for what it loaded last. *Polling*: a waiting warp
+# asks its mbarrier again and again and never sleeps. *Tile order*: bands of columns instead of rows, every other one
+# backwards.
 #
 # **Predict** at 4096: which lever gains most, and what does multicast bring, with a third fewer bytes from L2?
 #
@@ -640,9 +638,9 @@ show_source(gemm_kernel)
 # parts), a kernel that is yours. `Parts` takes your eight functions as `roles`, `produce` and `consume` (those for all
 # tiles), `store`, `load`, `free`, `give` and `add`. The configuration is a `HopperConfig` with the levers that you want
 # for this shape; it takes `tile`, `cluster`, `schedule`, `persistent`, `defer_stores`, `zigzag`, `polls` and `stream_k`
-# (`print(HopperConfig())` shows the defaults). What you learned about
-# 2048³, 4096³ and 8192³ should show: a row of the table that is more than 2.5% slower than the best one costs a point,
-# and so does a configuration that the course's model expects to take almost twice as long as the best.
+# (`print(HopperConfig())` shows the defaults). At 2048³, 4096³ and 8192³ a point is lost by a row of the table that is
+# more than 2.5% slower than the best one, and by a configuration that the course's model expects to take 1.8 times as
+# long as the best. No row is the best at all three: what decides?
 #
 # The check simulates your parts together in three configurations: clusters with deferred stores, stream-K with deferred
 # stores, and split-K. With a Hopper GPU it times your kernel at 4096³, where the last point takes 98% of the speed of
@@ -681,8 +679,8 @@ check("15.11", my_gemm)
 show_ladder("14", "15")
 
 # %% [markdown]
-# All of this was measured at large squares. At 1024³ the same kernel has little more than half of cuBLAS's speed,
-# whatever its schedule: it needs another configuration. How to choose one for any shape is notebook 16.
+# At 1024³ the same kernel has little more than half of cuBLAS's speed, whatever its schedule. Notebook 16 chooses a
+# configuration for any shape.
 #
 # ## What to remember
 #

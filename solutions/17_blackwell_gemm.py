@@ -1,8 +1,8 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 90
-#     appendix: 20
+#     minutes: 160
+#     appendix: 30
 #     summary: Tensor memory, one thread that multiplies, six warps, pairs of blocks. Only a timing needs a Blackwell.
 # ---
 
@@ -22,7 +22,7 @@
 # > multiplications from one thread and let other warps wait for them, give six warps their roles in one kernel, and let
 # > two blocks share a tile. After the appendix, you can also quantize to mxfp8 and nvfp4.
 # >
-# > **It takes** about 90 minutes, on any machine; its appendix about 20 more, on four-bit and eight-bit numbers with a
+# > **It takes** about 160 minutes, on any machine; its appendix about 30 more, on four-bit and eight-bit numbers with a
 # > shared scale.
 
 # %%
@@ -37,8 +37,8 @@ from tutorlib import (
     show_tensor_memory, story,
 )  # fmt: skip
 from tutorlib.kernels.blackwell import (
-    PAIR, SMS, BlackwellConfig, Block, Parts, TileSteps, Tma, await_empty, fence_before, make_blackwell_gemm,
-    make_block, make_t2r, tma_atoms,
+    PAIR, SMS, BlackwellConfig, Block, Parts, TileSteps, Tma, await_empty, make_blackwell_gemm, make_block,
+    make_t2r, tma_atoms,
 )  # fmt: skip
 
 # %% [markdown]
@@ -150,20 +150,33 @@ check("17.2", accumulator_place)
 # | in `cute.arch` | executed by | |
 # |---|---|---|
 # | `alloc_tmem(columns, address)` | one warp | writes the first column's location to `address`, in shared memory |
-# | `relinquish_tmem_alloc_permit()` | the same warp | lets the next block on the SM allocate |
+# | `relinquish_tmem_alloc_permit()` | the same warp, if it allocates no more | lets the next block on the SM allocate |
 # | `retrieve_tmem_ptr(Float32, 16, address)` | any warp | reads the location: a pointer to fp32, aligned to 16 bytes |
 # | `dealloc_tmem(pointer, columns)` | one warp | frees the columns |
 #
-# Unlike shared memory, tensor memory does not come free by itself when the block ends: PTX requires a kernel to free
-# it, and otherwise the next block on the SM may wait for it forever.
+# Tensor memory does not come free by itself when the block ends: PTX requires a kernel to free it, and otherwise the
+# next block on the SM may wait for it forever.
 #
-# **Exercise 17.3** (about 5 and 3 lines). All six warps of the block call both of your functions, `allocate` before
-# their work and `release` after it. Warp 4 allocates, relinquishes and frees; `allocate` returns the pointer in every
-# warp. One barrier of the block, `cute.arch.sync_threads()`, is enough in each function. Between which two calls of
-# different warps does it belong?
+# All six warps call a colleague's `allocate` before their work, and `release` after it:
 #
-# The check compiles a kernel around your functions, reads from the PTX how many columns it allocates and frees, and
-# simulates a small GEMM.
+# ```python
+# def allocate(warp, columns, address):
+#     if warp == 4:
+#         cute.arch.alloc_tmem(columns, address)
+#     acc = cute.arch.retrieve_tmem_ptr(Float32, 16, address)
+#     cute.arch.sync_threads()
+#     return acc
+#
+# def release(warp, columns, acc):
+#     if warp == 4:
+#         cute.arch.relinquish_tmem_alloc_permit()
+#         cute.arch.dealloc_tmem(acc, columns)
+#     cute.arch.sync_threads()
+# ```
+#
+# **Exercise 17.3** (about 5 and 3 lines). Write your own. Theirs has three faults, and one of them costs time only:
+# for each call, say which other warp or block it affects, and when. One barrier of the block is enough in each
+# function. The check simulates a small GEMM around yours, and reads the number of columns from the PTX.
 
 
 # %%
@@ -289,11 +302,13 @@ check("17.4", mma)
 show_source(TileSteps)
 
 # %% [markdown]
-# **Exercise 17.5** (about 8 lines). Write `produce(steps)`, the TMA warp's loop, which keeps every stage as full as it
-# can. Its only wait is for `empty`, and nothing in it marks the start of a new tile. As in notebook 15, one lane
-# announces `steps.stage_bytes` (`cute.arch.elect_one`, `mbarrier_arrive_and_expect_tx`), and all lanes call
-# `steps.load(number, k_tile, stage)`, where `number` counts the block's own tiles from 0. How many pipeline states does
-# the loop need, and where are they made?
+# A colleague runs notebook 15's producer once for each tile of C, with a pipeline state that is made at the tile's
+# start. With four stages and K = 512 it passes every test. **Predict:** at which other K is it right, and what happens
+# first at K = 320, a wrong result or a deadlock?
+#
+# **Exercise 17.5** (about 8 lines). Write `produce(steps)`, the TMA warp's loop, for every K: the K tiles of all of the
+# block's tiles go round the ring, each loaded as early as its stage allows, with one wait for each. `number` in
+# `steps.load(number, k_tile, stage)` counts the block's own tiles from 0; the whole warp calls it, as in notebook 15.
 
 # %%
 from cutlass.pipeline import PipelineUserType, make_pipeline_state
@@ -318,8 +333,12 @@ def produce(steps: TileSteps):
 check("17.5", produce)
 
 # %% [markdown]
-# The prediction: `mbarrier_arrive` arrives at once, when the multiplications may still read the stage. A commit arrives
-# when they are complete.
+# The colleague's loop is right where a tile ends at stage 0 in the phase in which it began: after an even number of
+# rounds, so where K is a multiple of 2 · 4 · 64 = 512. At K = 320 a tile has five K tiles. In the second one the loop
+# waits until stage 1 is read for the second time, and the MMA warp until it is filled for the second time: a deadlock.
+#
+# Why a commit to `empty` is right: `mbarrier_arrive` arrives at once, when the multiplications may still read the
+# stage. A commit arrives when they are complete.
 #
 # The MMA warp connects the two rings. It consumes stages, and it *produces* accumulators.
 #
@@ -357,8 +376,8 @@ check("17.6", multiply)
 # The state of the stages is a consumer's. That of the accumulators is a producer's, so its first wait for `free`
 # returns at once.
 #
-# Remove the wait for `free` and check again. On a GPU this race could stay hidden: the result is right as long as the
-# epilogue happens to be faster than the tensor cores.
+# Remove the wait for `free` and check again. On a GPU this race stays hidden as long as the epilogue is faster than the
+# tensor cores.
 #
 # ### The epilogue
 #
@@ -368,17 +387,11 @@ check("17.6", multiply)
 # does what notebook 14's epilogue did: round, store into a swizzled box in shared memory, proxy fence, TMA store; it
 # also waits until a box may be overwritten.
 #
-# An mbarrier alone does not order accesses to tensor memory. PTX pairs each arrival and wait with a
-# [tcgen05.fence](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-special-sync-operations-fence):
-#
-# | | before the arrival | after the wait |
-# |---|---|---|
-# | `ready`, to the epilogue | none: `tcgen05.commit` includes it | `::after_thread_sync`, in `steps.read` |
-# | `free`, to the MMA warp | **`::before_thread_sync`, in your loop** | `::after_thread_sync`, in `steps.multiply` |
-#
-# `cute.arch` has no function for the fence in bold, so the course provides `fence_before()`. PTX asks for it; the
-# simulator does not. There `tcgen05.wait::ld`, which the whole warp executes, completes the reads of all 32 lanes, and
-# the arrival of one lane releases them.
+# `free` tells the MMA warp that the reads are over. After `tcgen05.wait::ld`, which the whole warp executes, they are,
+# in all 32 lanes. `mbarrier_arrive` is a *release*, and the wait for the mbarrier an *acquire*: together they order
+# what was over before the arrival. (A *relaxed* arrival would need a
+# [tcgen05.fence](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-special-sync-operations-fence) in
+# front of it. The one after a wait is in `steps.read` and `steps.multiply`.)
 #
 # When can the tensor cores have the accumulator back? Compare one accumulator with two, in the same ticks, for three
 # tiles of four K tiles:
@@ -407,7 +420,6 @@ def store(steps: TileSteps):
             steps.read(acc.index, part)
             cute.arch.fence_view_async_tmem_load()
             if part == steps.parts - 1:
-                fence_before()
                 with cute.arch.elect_one():
                     cute.arch.mbarrier_arrive(steps.free + acc.index)
             steps.write(number, part)
@@ -428,8 +440,8 @@ check("17.7", store)
 show_source(make_t2r)
 
 # %% [markdown]
-# With `32x32b.x64`, lane l of a warp reads 64 columns of its own row into 64 registers. `make_tmem_copy` tiles this
-# over the four epilogue warps, 128 rows and 64 columns, and the result is a TiledCopy like those of notebook 05.
+# With `32x32b.x64`, a lane reads 64 columns of its own row into 64 registers. `make_tmem_copy` tiles this over the four
+# epilogue warps; the result is a TiledCopy.
 #
 # ### The kernel, and its launch
 #
@@ -464,8 +476,6 @@ show_source(Parts)
 # The host function is called with cute.Tensors of static shape. `tma_atoms(a, b, c, config)` returns the kernel's first
 # three arguments. `sizes` is (tiles of C along M, along N, K tiles, blocks); partial tiles count. Launch `sms` blocks
 # of six warps, but never more than tiles. Pass no `smem=`.
-#
-# The check calls `make_gemm` with narrower tiles and with two or three SMs, and simulates the kernel.
 
 
 # %%
@@ -532,8 +542,8 @@ with suppress(NotImplementedError):  # until you have written all of it
     print(story(compiled.ptx, BLACKWELL_OPCODES))
 
 # %% [markdown]
-# Unlike in notebook 14's listing, there is no `wgmma.fence` and no `wait_group`, and no accumulator reaches a register
-# before its tile is complete.
+# Unlike in notebook 14's listing, there is no `wait_group`, and no accumulator reaches a register before its tile is
+# complete.
 #
 # ## Two blocks, one tile
 #
@@ -567,9 +577,9 @@ for pair in (False, True):
 # | `free` | the leader | 8 arrivals: from four epilogue warps in each block |
 #
 # Your code needs three things. `steps.leads` is True in the leading block only. A commit takes a mask and the group:
-# `tcgen05.commit(barrier, steps.both, tcgen05.CtaGroup.TWO)`. And an arrival can name the block whose mbarrier it
-# means: `cute.arch.mbarrier_arrive(barrier, steps.leader)`. (`steps.stage_bytes` already counts both blocks' bytes, and
-# the loads already report to the leader.)
+# `tcgen05.commit(barrier, mask, tcgen05.CtaGroup.TWO)`; `steps.both` is the mask of both blocks. And an arrival can
+# name a block: `cute.arch.mbarrier_arrive(barrier, steps.leader)`. (`steps.stage_bytes` already counts both blocks'
+# bytes, and the loads already report to the leader.)
 #
 # **Predict.** Block 1's producer must not overwrite its stage before the tensor cores of *both* SMs have read it. Which
 # line ensures that?
@@ -625,7 +635,6 @@ def pair_store(steps: TileSteps):
             steps.read(acc.index, part)
             cute.arch.fence_view_async_tmem_load()
             if part == steps.parts - 1:
-                fence_before()
                 with cute.arch.elect_one():
                     cute.arch.mbarrier_arrive(steps.free + acc.index, steps.leader)
             steps.write(number, part)

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 75
+#     minutes: 90
 #     summary: Epilogues as functions of values; bias, GELU and a residual; SwiGLU in one GEMM; a reduction of your own.
 # ---
 
@@ -16,7 +16,7 @@
 # > fuse a gate by reordering the weights, estimate what an epilogue costs, and write one of your own that reduces over
 # > a block.
 # >
-# > **It takes** about 75 minutes, on any machine: without a GPU, kernels are simulated. A Hopper GPU times them.
+# > **It takes** about 90 minutes, on any machine: without a GPU, kernels are simulated. A Hopper GPU times them.
 
 # %%
 import cutlass
@@ -120,7 +120,7 @@ print("your gelu      ", arithmetic(gelu))
 #
 # **Exercise 18.2** (about 2 lines). Write `every_row(bias, rows)`, which returns a tensor of shape (rows, N) over the
 # memory of `bias` (N,), in which every row is the bias. `cute.make_tensor(bias.iterator, layout)` makes a tensor of
-# this memory, and `cute.make_layout(shape, stride=…)` a layout. Which strides does it need?
+# this memory, and `cute.make_layout(shape, stride=…)` a layout.
 
 
 # %%
@@ -234,8 +234,7 @@ show_gate(32, 8)
 # %% [markdown]
 # In the second order, B has 8 rows of gate, then the same 8 of up, then the next 8 of gate. T0 holds g0 and u0, g1 and
 # u1: whole pairs. The best *width* depends on the accumulator layout. In notebook 10's kernel, which the checks
-# simulate, a warp steps along N by 32 columns, and a tile of 64 has two steps. With width 32, the first half of a
-# thread's accumulators is gate, and the second half is up, for the same columns.
+# simulate, a warp steps along N by 32 columns, and a tile of 64 has two steps. So the width there is 32.
 #
 # **Exercise 18.5** (about 1 line). Write `interleaving(features, width)`: (shape, stride) of the layout that maps a row
 # of the interleaved matrix to a row of gate stacked on up, where row r < features is gate's and row features + r is
@@ -260,8 +259,9 @@ check("18.5", interleaving)
 # of two rows, and `atoms` counts the atoms along M; along N, `neighbors` counts the 4 atoms of a warp's step, and
 # `rest` its steps. Return fp32 registers of shape (pairs, atoms, (neighbors, rest // 2)) with silu(gate) · up.
 #
-# A tensor that begins n elements later is `cute.make_tensor(tCrC.iterator + n, layout)`. At which register does up
-# begin? And which form of silu is safe, if some of the check's numbers are large?
+# A tensor that begins n elements later is `cute.make_tensor(tCrC.iterator + n, layout)`. Which of a thread's registers
+# are gate, which are up, and how far is a pair apart? And which form of silu is safe, if some of the check's numbers
+# are large?
 
 
 # %%

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 75
+#     minutes: 95
 #     summary: Kernels as operators that torch knows, with gradients and autocast, in a Llama MLP and over two GPUs.
 # ---
 
@@ -16,7 +16,7 @@
 # > torch, put it into a model without touching the model's code, and split an MLP's weights so that its GPUs need one
 # > all-reduce.
 # >
-# > **It takes** about 75 minutes, on any machine: without a GPU, kernels are simulated. A Hopper GPU times them.
+# > **It takes** about 95 minutes, on any machine: without a GPU, kernels are simulated. A Hopper GPU times them.
 
 # %%
 import torch
@@ -66,7 +66,7 @@ check("19.1", linear_backward)
 #   µs at 4.2 TB/s.
 # - The backward computes x · Wᵀ again, a third GEMM. That takes no memory, and about 600 µs.
 #
-# Here you compute it again: that takes time and no memory, and the kernel keeps its one output.
+# Here you compute it again, and the kernel keeps its one output.
 #
 # **Exercise 19.2** (about 6 lines). Write `linear_gelu_backward(grad, x, weight, bias, gemm)`: the gradients of x,
 # weight and bias (out,) as a tuple. GELU has its tanh form, x/2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³))), and

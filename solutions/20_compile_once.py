@@ -1,8 +1,8 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 70
-#     appendix: 15
+#     minutes: 95
+#     appendix: 20
 #     summary: What a launch costs; caches of compiled kernels, CUDA graphs, kernels saved for other GPUs.
 # ---
 
@@ -15,9 +15,9 @@
 #
 # > **After this page you can** predict which calls recompile, cache compiled kernels under a key that is neither too
 # > coarse nor too fine, launch as cheaply as PyTorch does, replay launches from a CUDA graph, and save kernels for the
-# > next process and for other GPUs; after the appendix, also lay out shared memory with structs and write inline PTX.
+# > next process and for other GPUs.
 # >
-# > **It takes** about 70 minutes, on any machine; its appendix about 15 more.
+# > **It takes** about 95 minutes, on any machine; its appendix about 20 more.
 
 # %%
 import os
@@ -102,8 +102,7 @@ print("longest, first call:", max(stages, key=lambda stage: getattr(first, stage
 print("shrinks most:", max(stages, key=lambda stage: getattr(first, stage) - getattr(second, stage)))
 
 # %% [markdown]
-# Some work happens once per process, so the second compilation is shorter. But `cute.compile` caches nothing: it
-# compiles every time you call it. Next, a real kernel, the GEMM of notebook 13:
+# `cute.compile` caches nothing: it compiles every time you call it. Next, a real kernel, the GEMM of notebook 13:
 
 # %%
 from tutorlib.kernels.ladder import AMPERE_RUNGS
@@ -291,34 +290,24 @@ check("20.3", cache_key)
 # %% [markdown]
 # A key that is too coarse runs the wrong code. A key that is too fine compiles too often, and the cache leaks memory.
 #
-# **Exercise 20.4** (about 5 lines). Write the cache. You call an instance of `CompiledKernels(compile, key)` with
-# tensors. `key(*tensors)` returns their key, which may be any hashable value, and `compile(*tensors)` a compiled
-# function. The instance compiles only for a new key, calls the function with the tensors, and returns its result. If
-# `compile` raises, so does the call, and the next one tries again. Each instance has its own cache, and keeps no tensor
-# alive.
+# With such a key the cache is a dictionary. It compiles first and inserts then, so that a compilation that fails is
+# tried again:
 
 
 # %%
 class CompiledKernels:
     def __init__(self, compile, key):
-        ### BEGIN SOLUTION (about 1 line)
         self.compile, self.key, self.kept = compile, key, {}
-        ### END SOLUTION
 
     def __call__(self, *tensors):
-        ### BEGIN SOLUTION (about 4 lines)
         key = self.key(*tensors)
         if key not in self.kept:
             self.kept[key] = self.compile(*tensors)
         return self.kept[key](*tensors)
-        ### END SOLUTION
 
-
-# %%
-check("20.4", CompiledKernels)
 
 # %% [markdown]
-# Use both on the CPU. How many compilations do these twelve tensors need?
+# Use it with your key, on the CPU. How many compilations do these twelve tensors need?
 
 
 # %%
@@ -400,7 +389,7 @@ for wrong in ((x.half(), y), (x.reshape(2, 2), y), (torch.ones(8)[::2], y)):
         print(f"{type(error).__name__}: {str(error).splitlines()[0]}")
 
 # %% [markdown]
-# **Exercise 20.5** (about 6 lines). Write `for_torch(host, *arguments)`, which compiles a `@cute.jit` function once and
+# **Exercise 20.4** (about 6 lines). Write `for_torch(host, *arguments)`, which compiles a `@cute.jit` function once and
 # returns a function for torch's own tensors. `arguments` are examples of those in later calls: torch tensors, which it
 # must not change, and others, such as integers and streams. Later tensors may have any size, and any address that suits
 # an element; a later matrix has the same contiguous mode as its example. `axpy` was compiled like this above, for
@@ -426,114 +415,7 @@ def for_torch(host, *arguments):
 
 
 # %%
-check("20.5", for_torch)
-
-# %% [markdown]
-# ## Replaying launches
-#
-# A **CUDA graph** holds launches, and one driver call **replays** them all. You fill it by a **capture**: the driver
-# records the work that you put on a stream, and runs none of it.
-#
-#     graph = torch.cuda.CUDAGraph()
-#     with torch.cuda.graph(graph):  # makes a new stream torch's current one, and captures it
-#         …                          # launches
-#     graph.replay()                 # runs them, on the current stream
-#
-# - **The stream.** Only work on the capturing stream gets into the graph, and CUDA refuses launches on the default
-#   stream meanwhile. `CUstream(torch.cuda.current_stream().cuda_stream)` is torch's current stream, as `double` takes
-#   it.
-# - **The first launch** of a kernel loads it, which is not allowed in a capture.
-# - **The memory.** A graph holds addresses: every replay reads the same `x` and writes the same `y`.
-# - **The host** cannot wait for a result in a capture, and need not wait around a replay: one stream's work is in
-#   order.
-#
-# **Exercise 20.6** (about 14 lines). Write `graphed(launches, x, y)`. `launches(x, y, stream)` launches kernels that
-# read `x` and write `y`; `stream` is a `CUstream`. Capture them once, and return a function that takes another `x` of
-# this shape, replays the kernels on it, and returns their `y`, which the next replay may overwrite. The `x` and `y`
-# passed to `graphed` are examples: leave them as they are.
-#
-# The check needs no GPU: a stand-in for `torch.cuda` applies these rules to CPU tensors.
-
-
-# %%
-def graphed(launches, x, y):
-    ### BEGIN SOLUTION (about 14 lines)
-    x, y = x.clone(), torch.empty_like(y)
-
-    def launch():
-        launches(x, y, CUstream(torch.cuda.current_stream().cuda_stream))
-
-    launch()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        launch()
-
-    def replay(new):
-        x.copy_(new)
-        graph.replay()
-        return y
-
-    return replay
-    ### END SOLUTION
-
-
-# %%
-check("20.6", graphed)
-
-# %% [markdown]
-# The table shows the cost per launch of `double` on an H200: **host**, until the call returns, and **until done**,
-# until the GPU has finished the last of a long series, divided by their number. "Kept" is a compiled function in a
-# variable, "kept in a dictionary" one in `CompiledKernels`.
-
-# %%
-show_later_calls("NVIDIA H200")
-
-# %% [markdown]
-# Only TVM-FFI without the dictionary and the two graphs are cheaper than `torch.add`. Building the key takes about as
-# long as the TVM-FFI launch that follows, so look a kernel up once, before the loop that calls it. Only in the graph of
-# 20 launches does the GPU set the pace: a launch costs the host 0.12 µs, and a kernel that does almost nothing costs
-# the GPU 1.0 µs.
-#
-# ## The next kernel, before this one has ended
-#
-# Between two kernels of one stream the GPU pauses: the second starts when the first has ended. With **programmatic
-# dependent launch** (PDL, from Hopper on), `use_pdl=True`, the second may start earlier and do whatever does not depend
-# on the first. `cute.arch.griddepcontrol_wait()` in it returns when the first has ended and its stores are visible;
-# `griddepcontrol_launch_dependents()` in the first says when the second may start. Without the wait, the second may
-# read numbers that are not written yet. The simulator reports that, even where the result is right:
-
-
-# %%
-from tutorlib.simulate import simulate
-
-
-@cute.kernel
-def first_kernel(x: cute.Tensor, tmp: cute.Tensor):
-    thread, _, _ = cute.arch.thread_idx()
-    cute.arch.griddepcontrol_launch_dependents()
-    tmp[thread] = x[thread] + x[thread]
-
-
-@cute.kernel
-def second_kernel(tmp: cute.Tensor, y: cute.Tensor, waits: cutlass.Constexpr):
-    thread, _, _ = cute.arch.thread_idx()
-    if cutlass.const_expr(waits):
-        cute.arch.griddepcontrol_wait()
-    y[thread] = tmp[thread] + 1.0
-
-
-def both(waits):
-    @cute.jit
-    def host(x: cute.Tensor, tmp: cute.Tensor, y: cute.Tensor):
-        first_kernel(x, tmp).launch(grid=(1, 1, 1), block=(64, 1, 1))
-        second_kernel(tmp, y, waits).launch(grid=(1, 1, 1), block=(64, 1, 1), use_pdl=True)
-
-    return host
-
-
-for waits in (False, True):
-    found = simulate(both(waits), torch.ones(64), torch.zeros(64), torch.zeros(64), arch="90a").findings
-    print(f"waits: {waits}:", *found or ["nothing to report"])
+check("20.4", for_torch)
 
 # %% [markdown]
 # ## Compiled once and for all
@@ -541,7 +423,7 @@ for waits in (False, True):
 # The next process starts from scratch. `export_to_c` writes a compiled function, host code and kernel, to an object
 # file; `cute.runtime.load_module` loads it.
 #
-# **Exercise 20.7** (about 8 lines). Write `load_or_compile(folder, name, compile)`: load the function from the file
+# **Exercise 20.5** (about 8 lines). Write `load_or_compile(folder, name, compile)`: load the function from the file
 # `folder / f"{name}.o"`; if the file does not exist, call `compile()` and save the result there first. `folder` is a
 # `Path` that may not exist yet, and `compile()` returns a function compiled with `--enable-tvm-ffi`. You need:
 #
@@ -566,7 +448,7 @@ def load_or_compile(folder, name, compile):
 
 
 # %%
-check("20.7", load_or_compile)
+check("20.5", load_or_compile)
 
 # %% [markdown]
 # The name should encode the whole key plus the versions of the DSL and of your source: nothing else detects a stale
@@ -614,8 +496,8 @@ with tempfile.TemporaryDirectory() as folder:
     print(subprocess.run(new, capture_output=True, text=True, check=True).stdout)
 
 # %% [markdown]
-# The longest step loads no kernel at all: it imports `tvm_ffi`, once for all kernels. The kernel reaches the GPU at its
-# first launch. So call each kernel once before the service takes requests.
+# The longest step imports `tvm_ffi`, once for all kernels. The kernel reaches the GPU at its first launch, so call each
+# kernel once before the service takes requests.
 #
 # ## For a GPU that you do not have
 #
@@ -637,6 +519,135 @@ with tempfile.TemporaryDirectory() as folder:
 # %% [markdown]
 # Machine code for sm_80 runs on every GPU of compute capability 8.x. A target with an `a` has instructions that only
 # this architecture offers (`wgmma` on sm_90a, `tcgen05` on sm_100a), and its code runs on no other.
+#
+# ## The next kernel, before this one has ended
+#
+# Between two kernels of one stream the GPU pauses: the second starts when the first has ended. With **programmatic
+# dependent launch** (PDL, from Hopper on), `use_pdl=True`, the second may start earlier and do whatever does not depend
+# on the first. `cute.arch.griddepcontrol_wait()` in it returns when the first has ended and its stores are visible;
+# `griddepcontrol_launch_dependents()` in the first says when the second may start. Without the wait, the second may
+# read numbers that are not written yet. The simulator reports that, even where the result is right:
+
+
+# %%
+from tutorlib.simulate import simulate
+
+
+@cute.kernel
+def first_kernel(x: cute.Tensor, tmp: cute.Tensor):
+    thread, _, _ = cute.arch.thread_idx()
+    cute.arch.griddepcontrol_launch_dependents()
+    tmp[thread] = x[thread] + x[thread]
+
+
+@cute.kernel
+def second_kernel(tmp: cute.Tensor, y: cute.Tensor, waits: cutlass.Constexpr):
+    thread, _, _ = cute.arch.thread_idx()
+    if cutlass.const_expr(waits):
+        cute.arch.griddepcontrol_wait()
+    y[thread] = tmp[thread] + 1.0
+
+
+def both(waits):
+    @cute.jit
+    def host(x: cute.Tensor, tmp: cute.Tensor, y: cute.Tensor):
+        first_kernel(x, tmp).launch(grid=(1, 1, 1), block=(64, 1, 1))
+        second_kernel(tmp, y, waits).launch(grid=(1, 1, 1), block=(64, 1, 1), use_pdl=True)
+
+    return host
+
+
+for waits in (False, True):
+    found = simulate(both(waits), torch.ones(64), torch.zeros(64), torch.zeros(64), arch="90a").findings
+    print(f"waits: {waits}:", *found or ["nothing to report"])
+
+# %% [markdown]
+# ## Replaying launches
+#
+# A **CUDA graph** holds launches, and one driver call **replays** them all. You fill it by a **capture**: the driver
+# records the work that you put on a stream, and runs none of it.
+#
+#     graph = torch.cuda.CUDAGraph()
+#     with torch.cuda.graph(graph):  # makes a new stream torch's current one, and captures it
+#         …                          # launches
+#     graph.replay()                 # runs them, on the current stream
+#
+# - **The stream.** Only work on the capturing stream gets into the graph, and CUDA refuses launches on the default
+#   stream meanwhile. `CUstream(torch.cuda.current_stream().cuda_stream)` is torch's current stream, as `double` takes
+#   it.
+# - **The first launch** of a kernel loads it, which is not allowed in a capture.
+# - **The memory.** A graph holds addresses: every replay reads the same `x` and writes the same `y`.
+# - **The host** cannot wait for a result in a capture, and need not wait around a replay: one stream's work is in
+#   order.
+#
+# **Exercise 20.6** (about 24 lines). From an empty cell, put the page together: write `replayed(compile, key)`. It
+# returns a function of a tensor x, which returns y, a tensor of x's shape and dtype. The next call may overwrite a y of
+# the same shape. At hand:
+#
+# - `key(x)`: any hashable value, such as that of 20.3, without sizes
+# - `compile(x, y)`: a function `launches(x, y, stream)`, which launches several kernels that read x and write y. It
+#   serves every x with the same key; `stream` is a `CUstream`
+#
+# Compile once for each key, and capture each graph once. A later call that can share a graph costs a copy and a replay:
+# it launches nothing and waits for nothing. The caller's tensors are only read, and no replay may depend on them. What
+# must two calls have in common to share compiled functions, and what to share a graph?
+#
+# The check needs no GPU: a stand-in for `torch.cuda` applies these rules to CPU tensors.
+
+
+# %%
+# replayed(compile, key) → a function of x that returns y
+### BEGIN SOLUTION (about 24 lines)
+def replayed(compile, key):
+    compiled, graphs = {}, {}
+
+    def capture(x, name):
+        x, y = x.clone(), torch.empty_like(x)
+        if name not in compiled:
+            compiled[name] = compile(x, y)
+
+        def launch():
+            compiled[name](x, y, CUstream(torch.cuda.current_stream().cuda_stream))
+
+        launch()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            launch()
+        return graph, x, y
+
+    def call(x):
+        place = key(x), x.shape
+        if place not in graphs:
+            graphs[place] = capture(x, place[0])
+        graph, own_x, y = graphs[place]
+        own_x.copy_(x)
+        graph.replay()
+        return y
+
+    return call
+
+
+### END SOLUTION
+
+# %%
+check("20.6", replayed)
+
+# %% [markdown]
+# Compiled functions share a key without sizes. A graph holds addresses, and a grid for one size: its key needs the
+# shape, too, so graphs suit a service with a few fixed shapes.
+#
+# The table shows the cost per launch of `double` on an H200: **host**, until the call returns, and **until done**,
+# until the GPU has finished the last of a long series, divided by their number. "Kept" is a compiled function in a
+# variable, "kept in a dictionary" one in `CompiledKernels`.
+
+# %%
+show_later_calls("NVIDIA H200")
+
+# %% [markdown]
+# Only TVM-FFI without the dictionary and the two graphs are cheaper than `torch.add`. Building the key takes about as
+# long as the TVM-FFI launch that follows, so look a kernel up once, before the loop that calls it. Only in the graph of
+# 20 launches does the GPU set the pace: a launch costs the host 0.12 µs, and a kernel that does almost nothing costs
+# the GPU 1.0 µs.
 #
 # ## What to remember
 #
@@ -697,7 +708,7 @@ class Mixed:
 print(Mixed._offsets, "size", Mixed.__sizeof__(), "alignment", Mixed.__alignof__())
 
 # %% [markdown]
-# **Exercise 20.8** (about 8 lines). Write `struct_layout(members)` for members given as `(bytes, alignment)`, in order.
+# **Exercise 20.7** (about 8 lines). Write `struct_layout(members)` for members given as `(bytes, alignment)`, in order.
 # Return a pair: a tuple of their offsets, and the struct's size.
 
 
@@ -715,7 +726,7 @@ def struct_layout(members):
 
 
 # %%
-check("20.8", struct_layout)
+check("20.7", struct_layout)
 
 # %% [markdown]
 # A kernel allocates the struct and accesses its members by name. This one is that of a GEMM with 128×256×64 tiles and
@@ -808,7 +819,7 @@ if run_on_gpu(powers, x, y):
 # table: your function, evaluated on a = 0xF0, b = 0xCC and c = 0xAA, whose eight bit positions hold all eight
 # combinations. For a ^ b ^ c it is 0x96.
 #
-# **Exercise 20.9** (about 9 lines). Write `majority_of(a, b, c)` for three Int32: each bit of the result is the value
+# **Exercise 20.8** (about 9 lines). Write `majority_of(a, b, c)` for three Int32: each bit of the result is the value
 # that at least two of the three inputs have. Use one `lop3.b32`, as inline PTX, and not `cute.arch.lop3`. Its operands
 # are the result, a, b, c and the table; the table is a constant in the text.
 
@@ -847,7 +858,7 @@ def majority(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor, y: cute.Tensor):
 
 
 # %%
-check("20.9", majority)
+check("20.8", majority)
 
 # %% [markdown]
 # The second way is a **native op**: the compiler's own operation for an instruction, in the MLIR dialects `nvvm` and

@@ -1,8 +1,8 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 75
-#     appendix: 20
+#     minutes: 120
+#     appendix: 30
 #     summary: Softmax and two GEMMs in one kernel, causal, grouped, for one query; the appendix has the backward pass.
 # ---
 
@@ -19,7 +19,7 @@
 # > and combine partial results whose keys were split among blocks. After the appendix, you can compute a gradient of
 # > attention without storing its weights.
 # >
-# > **It takes** about 75 minutes, on any machine; its appendix about 20 more.
+# > **It takes** about 120 minutes, on any machine; its appendix about 30 more.
 
 # %%
 import math

@@ -276,11 +276,16 @@ def run_sweep(name: str, seconds: float | None, resume: bool) -> Path | None:
         found = replace(found, facts=found.facts | (sweep.look() if sweep.look else {}))
     except Exception as error:  # the facts beyond its kernels' times; the sweep goes on without
         err.print(f"{name}: {error}", style="yellow", markup=False)
+    complete = True
     for point in measure_all(sweep, found.known):
-        out.print(f"{point.name}, {point if isinstance(point, Failure) else point.measurement}", markup=False)
+        recorded = isinstance(point, Failure) or not point.measurement.off
+        says = point if isinstance(point, Failure) else point.measurement
+        out.print(f"{point.name}, {says}{'' if recorded else ': not recorded'}", markup=False)
         out.file.flush()
-        found = replace(found.extended(point), machine=this_machine(), date=date.today().isoformat())
-        found.write(name)
+        complete &= recorded
+        if recorded:
+            found = replace(found.extended(point), machine=this_machine(), date=date.today().isoformat())
+            found.write(name)
         left = budget - (time.monotonic() - start)
         if isinstance(point, Failure) and point.fatal:
             raise fail(f"{name}: {point.name} broke CUDA's context in this process. Go on without it: --resume.", 1)
@@ -288,7 +293,7 @@ def run_sweep(name: str, seconds: float | None, resume: bool) -> Path | None:
             return file
     if not found.points:
         return None
-    return replace(found, complete=True, counters=found.counters or count_all(name, sweep)).write(name)
+    return replace(found, complete=complete, counters=found.counters or count_all(name, sweep)).write(name)
 
 
 @app.command()

@@ -1,8 +1,19 @@
 """Kinds of failure of answers: those of compilers and of the simulator, and those of a kernel's result."""
 
-from tutorlib.dsl.failure import Fail, FailureKind, Fault, Flaw, Hazard, failures_in
+from tutorlib.dsl.failure import Fail, FailureKind, Fault, Flaw, Hazard, failures_in, faults, remedies, remedy
 
-__all__ = ["Difference", "Fail", "FailureKind", "Fault", "Flaw", "Hazard", "failures_in"]
+__all__ = [
+    "Difference",
+    "Fail",
+    "FailureKind",
+    "Fault",
+    "Flaw",
+    "Hazard",
+    "failures_in",
+    "faults",
+    "remedies",
+    "remedy",
+]
 
 
 class Difference(FailureKind):

@@ -24,7 +24,7 @@ from tutorlib.checking.evidence import (
     used,
 )
 from tutorlib.checking.kernel import KernelExercise
-from tutorlib.checking.launching import Launches, on_gpu, parameters_for
+from tutorlib.checking.launching import Launches, OnGpu, parameters_for
 from tutorlib.compiling.compiled import LaunchConfig
 from tutorlib.compiling.dsls import compile_tile_ir
 from tutorlib.compiling.errors import CompileFailed
@@ -191,7 +191,7 @@ def test_each_call_of_a_host_function_finds_the_memory_that_it_made(monkeypatch)
     monkeypatch.setattr(launching, "load_function", lambda cubin, name: name)
     monkeypatch.setattr(launching, "prepare", add_to)
     scratch = replace(launch, parameters=(FIRST + 3 * APART).to_bytes(8, "little"))
-    call = on_gpu(lambda shape: Launches([scratch], [b""], [bytes(16)])).on(Work(problem, (8, 8, 8), "cpu"))
+    call = OnGpu(lambda shape: Launches([scratch], [b""], [bytes(16)])).on(Work(problem, (8, 8, 8), "cpu"))
     call()
     call()
     assert found == [[0.0] * 4] * 2

@@ -16,7 +16,7 @@ from tutorlib.checking.exercise import Answer, Exercise, Verdict, WrongKind, not
 from tutorlib.compiling.errors import CompileFailed, ToolMissing
 from tutorlib.dsl.refusals import advice_tables
 from tutorlib.exercises import of_notebook, words
-from tutorlib.failure import Fail, FailureKind, Fault, Flaw, failures_in
+from tutorlib.failure import Fail, FailureKind, Fault, Flaw, failures_in, faults
 from tutorlib.paths import ROOT, notebook_names
 from tutorlib.problems.work import KernelFault
 
@@ -157,7 +157,7 @@ def rows(file: Path) -> list[Row]:
         if table := TABLE.match(line):
             ids = table[1].split()
         elif row := ROW.match(line):
-            found.append(Row(f"{file.name}:{number}", ids, [*words.faults(row[1])]))
+            found.append(Row(f"{file.name}:{number}", ids, [*faults(row[1])]))
     assert len(found) == sum(len(table.get("remedies", ())) for table in tables(file).values())
     return found
 

@@ -216,7 +216,7 @@ SAID = {  # exercise, the answer's row → the fault, its line, and what mends i
         *("would hang on a GPU", "a deadlock", "cute.arch.sync_threads()"),
     ),
     ("05.8", "make_swizzle(5, 0, 6) → make_swizzle(0, 0, 0)"): (
-        *("takes 32 wavefronts where 1 would do: threads meet in a bank", "mine.partition_S(turned)"),
+        *("takes 32 wavefronts where 1 would do: threads meet in a bank", "stores.partition_S(turned)"),
     ),
     ("07.5", "rows * columns, ct.num_blocks(0) → rows * columns"): ("more than it must", "has stored before"),
     ("09.2", "ct::extents{n, k} → ct::extents{m, k}"): (

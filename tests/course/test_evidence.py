@@ -78,6 +78,16 @@ class TestTargets:
             f"{missing.id} {missing.title}: not measured: it is wrong",
         ]
 
+    def test_one_whose_baseline_is_off_is_not_recorded_and_a_line_says_so(self, h200):
+        graded, other = TIERED[0], next(one for one in LADDER if one not in TIERED)
+        outcomes = [reached(one, copied(0.98, usual_us=200.0)) for one in (graded, other)]
+        assert [found.measurements for found in collect({"05_copy_kernels": outcomes}).exercises.values()] == [(), ()]
+        ratios, problems = usable_ratios(outcomes)
+        assert ratios == {}
+        assert [line.partition(": torch copy_ took")[0] for line in problems] == [
+            f"{one.id} {one.title}: not recorded, measure it again" for one in (graded, other)
+        ]
+
     @pytest.mark.parametrize(
         ("before", "overwrite", "written"),
         [(None, False, True), ("NVIDIA H200", False, True), ("NVIDIA H100", False, False), ("NVIDIA H100", True, True)],

@@ -185,8 +185,6 @@ PICTURES = {
     "divide": lambda: tutorlib.show_divide("(16,8):(8,1)", (4, 4)),
     "divide past the edge": lambda: tutorlib.show_divide("(10,6):(6,1)", (4, 2)),
     "divide by a layout": lambda: tutorlib.show_divide("(8,8)", "4:2"),
-    "compose": lambda: tutorlib.show_compose("(6,2):(8,2)", "(4,3):(3,1)"),
-    "compose to a row": lambda: tutorlib.show_compose("(6,2):(8,2)", "4:3"),
     "complement": lambda: tutorlib.show_complement("(2,2):(1,6)", 24),
     "product": lambda: tutorlib.show_product("(2,2):(2,1)", "(3,2):(2,1)"),
     "banks": lambda: tutorlib.show_banks("(32,32):(32,1)", [(lane, 0) for lane in range(32)]),

@@ -34,7 +34,7 @@ TABLES_ARE_ANSWERS = {
     "07.3": "the page asks for hints for three tiles",
 }
 KERNELS = ("02.5", "02.4")  # a compiler reads them: see below
-MANY_SECONDS = ("10.10", "12.3", "20.4", "23.3")
+MANY_SECONDS = ("10.10", "12.3", "23.3")
 
 
 def each(ids: Iterable[str]) -> list:

@@ -14,7 +14,7 @@ from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels import ConfigError
 from tutorlib.kernels.ampere.config import GemmConfig
-from tutorlib.kernels.ampere.gemm import make_gemm, store_through_smem
+from tutorlib.kernels.ampere.gemm import make_gemm
 from tutorlib.kernels.ampere.main_loops import LONG, TUNED, loads_spread, multistage, single_buffer
 from tutorlib.kernels.cpp import THREE_STAGES
 from tutorlib.kernels.ladder import AMPERE_RUNGS
@@ -133,11 +133,6 @@ def test_rows_that_do_not_start_at_16_bytes_are_refused_in_words(k):
     says = f"K = {k}: rows must start at multiples of 16 bytes, so K must be a multiple of 8"
     with pytest.raises(CompileFailed, match=says):
         compiled(RUNGS["13 three stages"].host, (128, 128, k))
-
-
-def test_the_detour_takes_whole_tiles():
-    with pytest.raises(CompileFailed, match="not made of whole tiles"):
-        compiled(make_gemm(GemmConfig(), single_buffer, epilogue=store_through_smem), (129, 128, 64))
 
 
 @pytest.mark.gpu("80")

@@ -5,8 +5,8 @@ import re
 import pytest
 import torch
 
-from tutorlib.kernels.hopper import launch
-from tutorlib.kernels.hopper.launch import gemm, kind_of, major_of, majors_of, problem_of
+from tutorlib.kernels.hopper import torch_gemm
+from tutorlib.kernels.hopper.torch_gemm import gemm, kind_of, major_of, majors_of, problem_of
 
 M, N, K = 40, 24, 64
 
@@ -117,13 +117,13 @@ class Gpu:
 
     def __init__(self, monkeypatch, capability=(9, 0)):
         self.launched, self.asked = [], 0
-        monkeypatch.setattr(launch, "problem_of", self.problem_of)
+        monkeypatch.setattr(torch_gemm, "problem_of", self.problem_of)
         monkeypatch.setattr(torch.cuda, "current_device", lambda: None)
         monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
         monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "NVIDIA Something")
-        monkeypatch.setattr(launch, "max_clusters", lambda size: 132 // size)
-        monkeypatch.setattr(launch, "launcher", lambda *args: lambda *matrices: self.launched.append(args))
-        launch.chosen_launch.cache_clear()
+        monkeypatch.setattr(torch_gemm, "max_clusters", lambda size: 132 // size)
+        monkeypatch.setattr(torch_gemm, "launcher", lambda *args: lambda *matrices: self.launched.append(args))
+        torch_gemm.chosen_launch.cache_clear()
 
     def problem_of(self, *kinds):
         self.asked += 1
@@ -134,7 +134,7 @@ class Gpu:
 @pytest.fixture
 def gpu(monkeypatch):
     yield Gpu(monkeypatch)
-    launch.chosen_launch.cache_clear()
+    torch_gemm.chosen_launch.cache_clear()
 
 
 def test_a_second_call_asks_nothing_again(gpu):
@@ -174,4 +174,4 @@ def test_another_generation_is_refused(monkeypatch):
     Gpu(monkeypatch, capability=(8, 0))
     with pytest.raises(ValueError, match=r"^NVIDIA Something is sm_80: this kernel is made of Hopper's instructions"):
         gemm(A, B, C)
-    launch.chosen_launch.cache_clear()
+    torch_gemm.chosen_launch.cache_clear()

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -13,7 +14,6 @@ from tutorlib.machine.device import Clocks
 from tutorlib.machine.features import HARDWARE
 from tutorlib.measuring import timing
 from tutorlib.measuring.timing import (
-    ATTEMPTS,
     Measurement,
     Pace,
     Times,
@@ -21,7 +21,7 @@ from tutorlib.measuring.timing import (
     buffer_sets,
     floor_us,
     impossible,
-    measure,
+    measure_once,
     paired,
     rate,
     summarise,
@@ -69,6 +69,8 @@ def fake(monkeypatch):
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     monkeypatch.setattr(timing, "warm_up", lambda kernels, baselines: Pace(1e-4, 2e-3))
     monkeypatch.setattr(timing, "clocks", lambda: Clocks(1980, ()))
+    sm = SimpleNamespace(start=gpu.call("start", 50), stop=gpu.call("stop", 50), mhz=lambda: 640.0)
+    monkeypatch.setattr(timing, "sm_clock", lambda: sm)
     return gpu
 
 
@@ -84,7 +86,7 @@ class TestPaired:
         kernels = [fake.call(f"A{n}", 1) for n in range(4)]
         baselines = [fake.call(f"B{n}", 1) for n in range(4)]
         paired(kernels, baselines, *(fake.call(name, 0) for name in ("refresh", "spoil", "verify")), pairs=8)
-        first, second = (round.split("spoil")[1] for round in " ".join(fake.log).split("verify")[:2])
+        first, second = (round.split("start")[1] for round in " ".join(fake.log).split("stop")[:2])
         assert first.split()[1:] == ["A0", "B2", "A1", "B3", "A2", "B0", "A3", "B1"]
         assert second.split()[1:] == ["B2", "A0", "B3", "A1", "B0", "A2", "B1", "A3"]
 
@@ -93,8 +95,10 @@ class TestPaired:
         calls = (fake.call(name, 3 if name in "AB" else 1000) for name in ("A", "B", "refresh", "spoil", "verify"))
         kernel, baseline, *others = calls
         times = paired([kernel], [baseline], *others, pairs=1)
-        assert fake.log == ["refresh", "sleep", "A", "B", "A", "B", "spoil", "B", "A", "B", "verify"]
+        led_in = ["A", "B", "A", "B", "spoil"]
+        assert fake.log == ["refresh", "sleep", *led_in, "start", "B", "A", "B", "stop", "verify"]
         assert (times.kernel, times.baseline) == ((3,), (3,))
+        assert times.counted_mhz == (640.0,)
 
 
 @pytest.mark.parametrize(
@@ -134,19 +138,22 @@ GIB = (16384, 16384)  # fp32: 1 GiB read, 1 GiB written
 
 class TestSummary:
     def test_medians_quartiles_and_the_ratio_of_pairs(self):
-        times = Times((100.0, 200.0, 300.0, 400.0, 500.0), (90.0, 180.0, 270.0, 360.0, 450.0), (Clocks(1980, ()),))
+        times = Times(
+            (100.0, 200.0, 300.0, 400.0, 500.0), (90.0, 180.0, 270.0, 360.0, 450.0), (Clocks(1980, ()),), (640.4,)
+        )
         m = summarise(times, copy("fp32"), GIB)
         assert (m.lower_us, m.median_us, m.upper_us, m.baseline_us) == (200, 300, 400, 270)
         assert m.ratio == pytest.approx(0.9)
         assert m.spread == pytest.approx(0, abs=1e-9)  # a drift that both share is no noise
         assert m.n == 5
-        assert m.clock_mhz == 1980
+        assert (m.clock_mhz, m.counted_mhz) == (1980, 640)
         assert m.noisy is None
 
     def test_rates(self):
         times = Times((500.0,) * 4, (500.0,) * 4)
         m = summarise(times, copy("fp32"), GIB)
         assert (m.gbps, m.tflops, m.clock_mhz) == (pytest.approx(2**31 / 500 / 1e3, abs=0.1), None, None)
+        assert m.counted_mhz is None
         m = summarise(times, gemm("bf16"), (4096, 4096, 4096))
         assert (m.gbps, m.tflops) == (None, pytest.approx(2 * 4096**3 / 500e-6 / 1e12, abs=0.01))
 
@@ -215,7 +222,7 @@ def small_cache(on_cpu, monkeypatch):
 @pytest.mark.usefixtures("small_cache")
 class TestEveryTimedCall:
     def test_a_right_kernel_has_a_measurement(self):
-        measured = measure(COPY, OnTorch(lambda src, dst: dst.copy_(src)), (64, 96))
+        measured = measure_once(COPY, OnTorch(lambda src, dst: dst.copy_(src)), (64, 96))
         assert (measured.ratio, measured.shape, measured.dtype) == (1, (64, 96), "fp32")
         assert measured.baseline == "torch copy_"
 
@@ -228,7 +235,7 @@ class TestEveryTimedCall:
     )
     def test_what_it_leaves_is_looked_at(self, kernel, says):
         with pytest.raises(WrongWhenTimed, match=re.escape(says)):
-            measure(COPY, OnTorch(kernel), (64, 96))
+            measure_once(COPY, OnTorch(kernel), (64, 96))
 
     def test_what_the_lead_in_wrote_is_no_result_of_a_timed_call(self):
         calls = Counter()
@@ -239,40 +246,11 @@ class TestEveryTimedCall:
                 dst.copy_(src)
 
         with pytest.raises(WrongWhenTimed, match="still NaN"):
-            measure(COPY, OnTorch(every_other_time), (64, 96))
+            measure_once(COPY, OnTorch(every_other_time), (64, 96))
 
     def test_what_torch_raises_is_a_fault(self):
         def refused(src, dst):
             raise RuntimeError("too many resources requested for launch")
 
         with pytest.raises(KernelFault, match="a block asks for more registers"):
-            measure(COPY, OnTorch(refused), (64, 96))
-
-
-class TestNoise:
-    @pytest.fixture
-    def taken(self, monkeypatch):
-        """Makes measuring give these measurements, one after the other; a list of those that were taken."""
-
-        def give(*measurements):
-            waiting, taken = list(measurements), []
-
-            def measure_once(problem, launcher, shape, pairs):
-                taken.append(waiting.pop(0))
-                return taken[-1]
-
-            monkeypatch.setattr(timing, "measure_once", measure_once)
-            return taken
-
-        return give
-
-    def test_a_noisy_measurement_is_taken_again(self, taken):
-        noisy, good = copied(0.5, spread=0.3), copied(0.95)
-        found = taken(noisy, good)
-        assert measure(COPY, None, (64, 96)) is good
-        assert found == [noisy, good]
-
-    def test_one_that_stays_noisy_is_given_as_it_is(self, taken):
-        found = taken(*(copied(0.5, spread=0.3) for _ in range(ATTEMPTS)))
-        assert measure(COPY, None, (64, 96)).noisy
-        assert len(found) == ATTEMPTS
+            measure_once(COPY, OnTorch(refused), (64, 96))

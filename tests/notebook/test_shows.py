@@ -208,6 +208,16 @@ def test_a_ratio_whose_pairs_spread_too_far_is_marked_and_a_line_says_so(show, c
     assert "≈" not in capsys.readouterr().out
 
 
+def test_so_is_a_speed(capsys):
+    write(
+        "gemm_k",
+        [Point("steady", multiplied(ONE, 840.0)), Point("restless", replace(multiplied(ONE, 840.0), spread=0.06))],
+    )
+    said = show_speeds("gemm_k")[COLUMN.format("cool"), "1024"]
+    assert (said["steady"], said["restless"]) == ("840", "≈840")
+    assert "≈: the pairs spread by more than 5%" in capsys.readouterr().out
+
+
 PINGPONG = {"schedule": "pingpong", "tile": [128, 192, 64], "stream_k": True}
 
 

@@ -25,34 +25,21 @@ def upwards(block, rows, columns, group):
 
 @right("07.4")
 def by_numpy(tm, tn, tk, element_bytes, num_ctas, warps, occupancy):
-    """NumPy's truth value."""
-    use = np.array(
-        [tm * tn * occupancy / (num_ctas * warps * 32), 2 * occupancy * (tm + tn) * tk * element_bytes / num_ctas]
-    )
-    return np.all(use <= (128, 227 * 1024))
+    """NumPy's truth value, and the 255 registers that a thread can address."""
+    registers = min(255, 65536 // (occupancy * (warps + 4) * 32))
+    use = np.array([tm * tn / (num_ctas * warps * 32), 2 * occupancy * (tm + tn) * tk * element_bytes / num_ctas])
+    return np.all(use <= (registers - 1, 227 * 1024))
 
 
 @wrong("07.4", "gives", lesson=True)
 def one_stage(tm, tn, tk, element_bytes, num_ctas, warps, occupancy):
     """Asks for room for a single stage."""
     room = occupancy * (tm + tn) * tk * element_bytes <= num_ctas * 227 * 1024
+    return room and tm * tn * occupancy * (warps + 4) < num_ctas * warps * 65536
+
+
+@wrong("07.4", "gives")
+def half_of_a_thread(tm, tn, tk, element_bytes, num_ctas, warps, occupancy):
+    """At most 128 accumulators for a thread, divided among the blocks on an SM."""
+    room = 2 * occupancy * (tm + tn) * tk * element_bytes <= num_ctas * 227 * 1024
     return room and tm * tn * occupancy <= num_ctas * warps * 32 * 128
-
-
-def in_doubt(**changes):
-    """A rule with something else in it: each part of `fits` by name."""
-
-    def rule(tm, tn, tk, element_bytes, num_ctas, warps, occupancy):
-        values = {
-            "threads": num_ctas * warps * 32,
-            "stages": 2,
-            "room": 227 * 1024,
-            "at_most": 128,
-            "sharing": occupancy,
-        }
-        values |= {name: part(num_ctas, warps, occupancy) if callable(part) else part for name, part in changes.items()}
-        registers = tm * tn / values["threads"] * values["sharing"]
-        shared = values["stages"] * (tm + tn) * tk * element_bytes / values.get("ctas", num_ctas) * occupancy
-        return registers <= values["at_most"] and shared <= values["room"]
-
-    return rule

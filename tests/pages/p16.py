@@ -41,9 +41,6 @@ def longer_shares_last(cluster, count, tiles, k_tiles):
     return [(first // k_tiles, first % k_tiles, first % k_tiles + last - first) for first, last in pairwise(cuts)][::-1]
 
 
-FASTEST = HopperConfig(cluster=(2, 1), defer_stores=True, raster="m", snake=True, zigzag=True)
-
-
 def choose_by_cost(m, n, k):
     """The least by the course's finer model."""
     return min(candidates(), key=lambda config: cost(config, m, n, k))

@@ -12,7 +12,6 @@ from cutlass.pipeline import PipelineState, PipelineUserType, make_pipeline_stat
 
 from tests.pages.change import copy_of
 from tests.pages.table import base_of, right, wrong
-from tutorlib.dsl.tracing import fence_before
 from tutorlib.kernels.blackwell import parts
 from tutorlib.kernels.blackwell.parts import TileSteps
 from tutorlib.models.block_formats import E2M1, E4M3, quantize_mx, quantize_nv, to_nearest
@@ -176,7 +175,6 @@ def freed_by_lane_0(steps: TileSteps):
 @cute.jit
 def free_by_lane_0(free: cute.Pointer):
     lane = cute.arch.lane_idx()
-    fence_before()
     if lane == 0:
         cute.arch.mbarrier_arrive(free)
 

@@ -95,12 +95,12 @@ softmax = base_of(quad_reduce, softmax_step)
 
 def mine(**slots):
     """The page's answers, or equal ones, in all slots but these."""
-    own = {
+    made = {
         **{"by_row": by_row, "p_operand": p_operand, "add_pv": PAGE["23.3"], "quad_reduce": quad_reduce},
         **{"softmax_step": softmax_step, "produce": PAGE["23.6"], "step": PAGE["23.7"]},
-        **{"take_turn": take_turn, "pass_turn": pass_turn},
+        **{"take_turn": take_turn, "pass_turn": pass_turn, "consume": own.consume_blocks},
     }
-    return AttentionParts(**own | slots)
+    return AttentionParts(**made | slots)
 
 
 def whole(**slots):

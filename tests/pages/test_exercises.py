@@ -103,7 +103,7 @@ def test_the_solution_is_near_each_bound(id):
         have, want = rule.numbers(reports)
         if rule.fact in LOOSE or rule.fact.grows:
             continue
-        assert have / 2 <= want if rule.at_least else want <= 4 * have, rule.fact.name
+        assert have / 2 <= want if rule.at_least else want <= 4 * have, rule.fact.says
 
 
 def launch(blocks=4, overlap=0.5, **issued):
@@ -154,6 +154,6 @@ def test_at_the_bounds_nothing_is_said():
     assert not first_broken(rules, launch(bar=8, add=17))
 
 
-@pytest.mark.parametrize("id", ["20.5", "20.7"])
+@pytest.mark.parametrize("id", ["20.4", "20.5"])
 def test_what_is_no_function_is_told_so(id):
     assert "is not a function" in find(id).grade(3).message

@@ -44,7 +44,7 @@ LADDER = [
     ("vectorized", "bf16", (300, 1048), 0, {r"ld\.global\.v4\.b32": 4, r"st\.global\.v4\.b32": 4}),
     ("staged", "bf16", (128, 640), TILE_BYTES, {r"cp\.async\.cg\.shared\.global": 8, r"ld\.shared\.v4\.b32": 8}),
     ("transpose", "fp32", (128, 320), TURN_BYTES, {r"st\.shared\.b32": 16, r"ld\.shared\.b32": 16}),
-    ("transpose_swizzled", "fp32", (128, 320), TURN_BYTES, {r"st\.shared\.b32": 16, r"ld\.shared\.b32": 16}),
+    ("transpose_swizzled", "fp32", (128, 320), TURN_BYTES, {r"cp\.async\.ca\S*": 16, r"ld\.shared\.b32": 16}),
     ("tma", "bf16", (300, 1048), TILE_BYTES + 8, {r"cp\.async\.bulk\.tensor\S*": 2, r"mbarrier\.init\S*": 1}),
 ]
 

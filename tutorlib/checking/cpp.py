@@ -69,19 +69,15 @@ class CppExercise(KernelExercise):
 
     def false_promise(self, compiled: CompiledCpp) -> Flaw | None:
         """The first promise about a parameter that some of the exercise's calls break, as a sentence; None for none."""
-        pointers = [operand.name for operand in self.problem.operands]
-        names = [*pointers, *self.problem.dims]
-        for number, divisor in compiled.promises:
-            is_pointer = number < len(pointers)
-            if (ADDRESS if is_pointer else self.divisible) % divisor:
-                sizes = f"sizes are multiples of {self.divisible} only"
-                sizes = sizes if self.divisible > 1 else "a size may be any number"
-                truth = f"GPU memory begins at multiples of {ADDRESS} bytes" if is_pointer else sizes
-                what = (
-                    f"it promises that {names[number].lower()} is a multiple of {divisor}, but {truth}. Nothing checks "
-                    "a promise: where it is false, the kernel may read the wrong data or crash."
-                )
-                return Flaw(what, PromiseFlaw.FALSE)
+        any_size = f"sizes are multiples of {self.divisible} only" if self.divisible > 1 else "a size may be any number"
+        address = f"GPU memory begins at multiples of {ADDRESS} bytes"
+        known = [(operand.name, ADDRESS, address) for operand in self.problem.operands]
+        known += [(dim, self.divisible, any_size) for dim in self.problem.dims]
+        for (name, multiple, truth), divisor in ((known[number], divisor) for number, divisor in compiled.promises):
+            if multiple % divisor:
+                what = f"it promises that {name.lower()} is a multiple of {divisor}, but {truth}. "
+                why = "Nothing checks a promise: where it is false, the kernel may read the wrong data or crash."
+                return Flaw(what + why, PromiseFlaw.FALSE)
         return None
 
     def simulator(self, evidence: str) -> "SimulatedLauncher":

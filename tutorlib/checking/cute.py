@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tutorlib.checking.evidence import CuteCode, CuteEvidence, CuteRequest
 from tutorlib.checking.exercise import Verdict
 from tutorlib.checking.facts import Rule
 from tutorlib.checking.kernel import KernelExercise
-from tutorlib.checking.launching import Launches, on_gpu, simulated
+from tutorlib.checking.launching import Launches, OnGpu, simulated
 from tutorlib.checking.part import Part
 from tutorlib.compiling.compiled import Compiled, inspect_kernel, instructions_in
 from tutorlib.compiling.errors import CompileFailed
@@ -46,7 +46,7 @@ class CuteExercise(KernelExercise):
 
     @property
     def sizes_simulated(self) -> tuple[Shape, ...]:
-        return self.part.sizes_simulated or self.simulated_shapes or self.shapes
+        return tuple(self.part.small) or self.simulated_shapes or self.shapes
 
     @property
     def inspected(self) -> str:
@@ -95,10 +95,10 @@ class CuteExercise(KernelExercise):
         return inspect_kernel(arch, code.ptx, cubin, dynamic_smem, by_ptxas=True)
 
     def simulator(self, evidence: CuteEvidence) -> "Simulated":
-        def budget(shape: Shape) -> dict[str, Any]:
-            return {"budget": self.budget} if shape == self.size_counted else {}
-
-        return simulated(lambda shape: launches_of(evidence.at(shape)), budget)
+        return simulated(
+            lambda shape: launches_of(evidence.at(shape)),
+            lambda shape: {"budget": self.budget} if shape == self.size_counted else {},
+        )
 
     def launcher(self, evidence: CuteEvidence) -> Launcher:
         def at(shape: Shape) -> Launches:
@@ -106,7 +106,7 @@ class CuteExercise(KernelExercise):
             found = launches_of(code)
             return replace(found, cubins=[machine_code(code.ptx)] * len(found.launches))
 
-        return on_gpu(at)
+        return OnGpu(at)
 
 
 def launches_of(code: CuteCode) -> Launches:

@@ -12,7 +12,7 @@ from tutorlib.checking.evidence import used
 from tutorlib.checking.exercise import Verdict, wrong
 from tutorlib.checking.facts import stored_once
 from tutorlib.checking.kernel import KernelExercise
-from tutorlib.checking.launching import Launches, on_gpu, simulated
+from tutorlib.checking.launching import Launches, OnGpu, simulated
 from tutorlib.checking.running import calls_of, find_interpreted_fault
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.dsls import compile_tile_ir, entries_of
@@ -47,7 +47,6 @@ class CutileExercise(KernelExercise):
     arch: the compute capability whose instructions are looked at; "": the oldest that has what it needs.
     inspected: the size at which they are; None: the largest, whose tiles may take long to compile.
     shapes: small ones, a few hundred elements along a mode: the interpreter runs them all.
-    once: whether each element of the output must be stored only once.
     loads: takes a shape; gives, by an operand's number, the most elements of it that all blocks together may load. Of
         the output that is none unless it says so, nor may an atomic change them.
     tiles: the same, the most elements that a tile of it needs.
@@ -67,7 +66,6 @@ class CutileExercise(KernelExercise):
     patterned: bool = False  # it is interpreted on identity and ramp
     arch: str = ""
     inspected: Shape | None = None
-    once: bool = False
     loads: Callable[[Shape], Mapping[int, int]] = lambda shape: {}
     tiles: Callable[[Shape], Mapping[int, int]] = lambda shape: {}
     tiled: bool = False
@@ -151,8 +149,8 @@ class CutileExercise(KernelExercise):
         return find_interpreted_fault(self.problem, shape, calls, interpreted)
 
     def needless(self, shape: Shape, reports: "Sequence[TileReport]") -> str:
-        """Needless work of a kernel at a size, as a sentence, or ""."""
-        if self.once and (again := stored_once(reports)):
+        """Needless work of a kernel at a size, as a sentence, or "": each element is stored once."""
+        if again := stored_once(reports):
             return again
         for has, most, of, kind in self.bounds(shape, reports[-1]):
             if has > most:
@@ -217,7 +215,7 @@ class CutileExercise(KernelExercise):
 
     def launcher(self, evidence: TileEvidence) -> Launcher:
         target, sms = gpu_here()
-        return on_gpu(lambda shape: launches_of(evidence, plan_at(evidence, self.problem, shape, target, sms), target))
+        return OnGpu(lambda shape: launches_of(evidence, plan_at(evidence, self.problem, shape, target, sms), target))
 
 
 def gpu_here() -> tuple[str, int]:

@@ -7,7 +7,7 @@ from typing import Any, Literal, Self, final
 
 from tutorlib.checking.answer import Answer, Served, WrongKind, is_placeholder
 from tutorlib.compiling.errors import CompileFailed, ToolMissing
-from tutorlib.failure import Fail, FailureKind, Fault, Flaw, failures_in
+from tutorlib.failure import Fail, FailureKind, Fault, Flaw, failures_in, remedy
 from tutorlib.machine import device
 from tutorlib.machine.features import Feature
 from tutorlib.measuring.timing import Measurement
@@ -165,8 +165,8 @@ class Exercise(ABC):
         if status == "not_run":
             return self.outcome(status, points, message, measurement=measured)
         told = Flaw(message, *failures_in(verdict.lines))
-        remedy = next((says for when, says in self.remedies.items() if any(map(when.covers, told.failures))), "")
-        return self.outcome(status, points, told, measurement=measured, remedy=remedy, explained=verdict.explained)
+        more = {"measurement": measured, "remedy": remedy(self.remedies, told), "explained": verdict.explained}
+        return self.outcome(status, points, told, **more)
 
     def outcome(self, status: Status, points: float, message: str, **others: Any) -> Outcome:
         """An outcome of this exercise. others: further fields."""

@@ -89,14 +89,13 @@ def far_too_many(broken: str) -> bool:
 # Rules that bound no number
 
 
-def stored_once(reports: LaunchReports) -> str | None:
-    """Each element of the output is stored by one block only."""
-    return next((finding.sentence for report in reports for finding in report.repeats), None)
+def without(findings: str) -> Check:
+    """A launch's report has none of these findings."""
+    return lambda reports: next((one.sentence for report in reports for one in getattr(report, findings)), None)
 
 
-def no_padding(reports: LaunchReports) -> str | None:
-    """TMA loads no boxes of padding alone, which leave the result right."""
-    return next((finding.sentence for report in reports for finding in report.zeros), None)
+stored_once = without("repeats")  # each element of the output is stored by one block only
+no_padding = without("zeros")  # TMA loads no boxes of padding alone, which leave the result right
 
 
 def lean(*opcodes: str) -> Check:

@@ -19,7 +19,8 @@ from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, TCGEN05, TMA, WGMMA, Feature
 from tutorlib.measuring import results
 from tutorlib.measuring.results import recorded
-from tutorlib.measuring.timing import Measurement, WrongWhenTimed, impossible, measure
+from tutorlib.measuring.timing import Measurement, WrongWhenTimed, impossible
+from tutorlib.measuring.trusted import measure
 from tutorlib.problems.differences import Wrong, by, count
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import RESTART, KernelFault, Launcher, context_broken, fault
@@ -166,17 +167,12 @@ class KernelExercise(Exercise):
         found = self.look(evidence)
         if found and not found.points > 0:  # nor is NaN
             return found
-        verdict = self.judge_evidence(evidence)
-        return found if found and found.points <= verdict.points else verdict
-
-    def judge_evidence(self, evidence: Any) -> Verdict:
-        """Examine what was compiled, then run it on this machine's GPU or simulate it. Raises CompileFailed and
-        KernelFault.
-        """
         if lacks := self.wrong_code(evidence):
-            return wrong(lacks)
-        why = device.why_not(self.needs)
-        return self.simulate(evidence, why) if why else self.run(evidence)
+            verdict = wrong(lacks)
+        else:
+            why = device.why_not(self.needs)
+            verdict = self.simulate(evidence, why) if why else self.run(evidence)
+        return found if found and found.points <= verdict.points else verdict
 
     def simulate(self, evidence: Any, why: str) -> Verdict:
         """The verdict on a machine that lacks the GPU. why: the reason. Raises CompileFailed.

@@ -74,18 +74,23 @@ def simulated(launches_at: LaunchesAt, options: Callable[[Shape], dict[str, Any]
     return Simulated(launches_at, run)
 
 
-@dataclass(frozen=True)
 class OnGpu:
-    """A launcher for the GPU at hand. loaded: takes a shape, gives the launches and the function of each."""
+    """A launcher for the GPU at hand, which loads each kernel once."""
 
-    loaded: Callable[[Shape], tuple[Launches, Sequence[Any]]]
+    def __init__(self, launches_at: LaunchesAt) -> None:
+        self.launches_at, self.load = cache(launches_at), cache(load_function)
 
     def on(self, work: Work) -> Call:
-        found, functions = self.loaded(work.shape)
+        found = self.launches_at(work.shape)
         memories, left = found.allocated(work), found.allocated(work)
         prepared = [
-            prepare(function, one.config, parameters_for(one, [*work.tensors, *memories]), offsets_of(one))
-            for function, one in zip(functions, found.launches, strict=True)
+            prepare(
+                self.load(cubin, one.kernel.name),
+                one.config,
+                parameters_for(one, [*work.tensors, *memories]),
+                [parameter.offset for parameter in one.kernel.parameters],
+            )
+            for cubin, one in zip(found.cubins, found.launches, strict=True)
         ]
 
         def call() -> None:
@@ -95,18 +100,3 @@ class OnGpu:
                 launch()
 
         return call
-
-
-def on_gpu(launches_at: LaunchesAt) -> OnGpu:
-    """A launcher that loads each kernel once."""
-
-    @cache
-    def loaded(shape: Shape) -> tuple[Launches, Sequence[Any]]:
-        found, load = launches_at(shape), cache(load_function)
-        return found, [load(cubin, one.kernel.name) for cubin, one in zip(found.cubins, found.launches, strict=True)]
-
-    return OnGpu(loaded)
-
-
-def offsets_of(launch: "Launch") -> list[int]:
-    return [parameter.offset for parameter in launch.kernel.parameters]

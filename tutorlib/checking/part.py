@@ -12,26 +12,23 @@ from tutorlib.problems.differences import count
 from tutorlib.problems.problem import Shape
 
 HostFunction = Callable[..., None]  # a @cute.jit function
+KernelSettings = dict[str, Any]  # keyword arguments of the function that builds a kernel
+Small = Mapping[Shape, KernelSettings]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
     """An answer that is the host function.
 
+    small: by size, the settings of the kernels that the simulator runs, smaller where the answer's would take too long.
     In grading a part is sent to the answer's process as plain data, its functions by name: see `grading.wire`.
     """
 
+    small: Small = field(default_factory=dict)
+
     def host(self, answer: Answer, simulated: Shape = ()) -> HostFunction:
-        """The host function around the answer. Raises WrongKind.
-
-        simulated: a size at which it is simulated: of a smaller kernel where that would take too long.
-        """
+        """The host function around the answer, at a size at which it is simulated the small one. Raises WrongKind."""
         return answer
-
-    @property
-    def sizes_simulated(self) -> tuple[Shape, ...]:
-        """The sizes that the simulator runs; (): those of the exercise."""
-        return ()
 
     def look(self, answer: Answer, points: float) -> Verdict | None:
         """Faults that any machine finds in the answer by itself, or None.
@@ -41,8 +38,6 @@ class Part:
         """
 
 
-KernelSettings = dict[str, Any]  # keyword arguments of the function that builds a kernel
-Small = Mapping[Shape, KernelSettings]  # by size: the kernels that are simulated
 Filled = dict[str, Answer]  # the functions that an answer fills slots with
 
 
@@ -53,18 +48,13 @@ class Inside(Part):
     kernel: takes the answer's functions by slot, and settings; returns the host function around them.
     slots: that the answer fills, with a function, or with a tuple of them in this order.
     jit: those of them whose functions must be @cute.jit.
-    settings: of the kernel that a GPU runs. small: of those that are simulated in its place, by shape.
+    settings: of the kernel that a GPU runs.
     """
 
     kernel: Callable[..., HostFunction]
     slots: tuple[str, ...]
     jit: tuple[str, ...] = ()
     settings: KernelSettings = field(default_factory=dict)
-    small: Small = field(default_factory=dict)
-
-    @property
-    def sizes_simulated(self) -> tuple[Shape, ...]:
-        return tuple(self.small)
 
     def host(self, answer: Answer, simulated: Shape = ()) -> HostFunction:
         return self.kernel(self.filled(answer), **self.small.get(simulated, self.settings))

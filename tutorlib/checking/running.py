@@ -1,12 +1,14 @@
 """A kernel tried at one size: on a GPU, simulated, or interpreted. Its results, its inputs, and what was noticed."""
 
+import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tutorlib.checking.cutile_evidence import Calls, Interpreted
 from tutorlib.checking.randomness import fresh_generator
-from tutorlib.failure import Fault, Hazard
+from tutorlib.failure import Hazard, remedies, remedy
 from tutorlib.machine import device
 from tutorlib.problems.differences import BY_LUCK, NEARLY, Wrong, find_difference, input_changed
 from tutorlib.problems.problem import Problem, Shape
@@ -17,45 +19,11 @@ if TYPE_CHECKING:
     from torch import Generator, Tensor
 
     from tutorlib.measuring.simulated_launchers import SimulatedLauncher
-    from tutorlib.simulate.ptx import Finding
 
 Pair = tuple["Tensor", "Tensor"]  # an output's values, and where there are none; or the right ones, and their bounds
 HANGS = {Hazard.BARRIER, Hazard.ENDLESS, Hazard.DEADLOCK}
 BREAKS = {Hazard.OUTSIDE, Hazard.MISALIGNED, Hazard.ASSERTION, Hazard.DIVERGENT}  # these end a kernel on any GPU
-ADVICE: tuple[tuple[Fault, str], ...] = (  # the remedy of a hazard: of the first that covers it
-    (Hazard.UNWAITED(lacks="mbarrier", of="TMA"), "First wait on the mbarrier that counts TMA's bytes."),
-    (Hazard.UNWAITED(lacks="commit", by="tcgen05"), "Commit the multiplications to an mbarrier, and wait for it."),
-    (Hazard.UNWAITED(lacks="end", by="tcgen05"), "Wait for the commit's mbarrier before the block ends."),
-    (Hazard.UNWAITED(lacks="free", by="tcgen05"), "The warp that allocated the columns frees them, after all uses."),
-    (Hazard.UNWAITED(lacks="stored"), "Commit the stores to a bulk group, and wait for all before the block ends."),
-    (Hazard.UNWAITED(lacks="end", by="TMA"), "Commit the stores to a bulk group, and wait before the block ends."),
-    (Hazard.UNWAITED(lacks="wgmma"), "Commit the wgmmas to a group, and wait for it before you use the accumulators."),
-    (Hazard.UNWAITED(), "Commit the copies to a group, wait for it; then a barrier, before other threads read."),
-    (
-        Hazard.RACE(lacks="wgmma.fence"),
-        "warpgroup.fence() comes before wgmma, and after other uses of its registers.",
-    ),
-    (Hazard.RACE(earlier="write", by="TMA"), "Before a TMA store, all threads that wrote the box meet: a barrier."),
-    (Hazard.RACE(by="TMA"), "Wait on the mbarrier on which its readers arrive before you fill it again."),
-    (Hazard.RACE(earlier="init"), "A barrier after mbarrier_init: every thread that uses it must know of it."),
-    (Hazard.RACE(), "The two accesses need a barrier of the whole block between them."),
-    (Hazard.UNWRITTEN(by="wgmma"), "The first wgmma of a tile must not add: ACCUMULATE is False there."),
-    (Hazard.UNWRITTEN(), "Which thread should write it, and when?"),
-    (Hazard.UNSET(), "Set it before it is used: accumulators begin with fill(0.0)."),
-    (Hazard.OUTSIDE(tensor="shared memory"), "Does the layout reach beyond the memory that was allocated for it?"),
-    (Hazard.OUTSIDE(tensor="coordinates"), "A mode of size 1 that the compiler knows is left out of a descriptor."),
-    (Hazard.OUTSIDE(tensor="lanes"), "Cut the source with partition_S of get_slice(thread), where thread is 0 to 127."),
-    (Hazard.OUTSIDE(tensor="tensor memory"), "Compare the columns that are allocated, used and freed, and when."),
-    (Hazard.OUTSIDE(tensor="barriers"), "Barrier 0 is that of sync_threads; 1 to 15 are left."),
-    (Hazard.OUTSIDE(), "Compare each index with the tensor's size before the access."),
-    (Hazard.MISALIGNED(does="copies to"), "Copy this thread's part (partition_S, partition_D), not the whole tile."),
-    (Hazard.MISALIGNED(), "A vector's address must be a multiple of its size."),
-    (Hazard.OVERLAP(lacks="fence"), "One block: store, fence, write the flag. The other: read the flag, fence, load."),
-    (Hazard.OVERLAP(), "Each block needs a part of the output of its own."),
-    (Hazard.PROXY(), "Threads and TMA use different proxies: fence_proxy, a barrier, then TMA or wgmma."),
-    (Hazard.DIVERGENT(lanes="unnamed"), "The mask needs a bit for each lane that executes the instruction."),
-    (Hazard.DIVERGENT(), "All threads of a warp must execute it: move it out of the branch."),
-)
+ADVICE = remedies(tomllib.loads(Path(__file__).with_name("advice.toml").read_text(encoding="utf-8")))  # of hazards
 
 
 def first_fault(faults: Iterable[Wrong | None]) -> Wrong | None:
@@ -166,16 +134,10 @@ def find_fault_of_simulated_call(launcher: "SimulatedLauncher", call: Call, work
         earlier = "" if endless is cause else " Before that: " + cause.sentence
         raise KernelFault("it would hang on a GPU: " + endless.sentence + earlier, "timeout")
     if broken := next((finding for finding in noticed if finding.kind in BREAKS), None):
-        return Wrong(broken.sentence, advice(broken))
+        return Wrong(broken.sentence, remedy(ADVICE, broken.sentence))
     seen, expected = work.output.seen, work.expected()
-    told = (noticed[0].sentence, advice(noticed[0])) if noticed else ("", "")
+    told = (noticed[0].sentence, remedy(ADVICE, noticed[0].sentence)) if noticed else ("", "")
     return fault_of_result(work.problem, changed_inputs(work, kept), seen, expected, *told)
-
-
-def advice(finding: "Finding") -> str:
-    """A remedy for the finding, or ""."""
-    found = finding.sentence.failures
-    return next((mends for hazard, mends in ADVICE if any(map(hazard.covers, found))), "")
 
 
 # Interpreted ---------------------------------------------------------------------------------------------------------

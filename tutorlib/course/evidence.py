@@ -51,8 +51,9 @@ def collect(outcomes: dict[str, list[Outcome]]) -> Results:
 
 
 def result_of(outcome: Outcome) -> Result:
-    measurements = (Measurement.from_json(outcome.measurement),) if outcome.measurement else ()
-    return Result(outcome.status, outcome.points, outcome.max_points, measurements)
+    measured = [Measurement.from_json(outcome.measurement)] if outcome.measurement else []
+    kept = tuple(one for one in measured if not one.off)
+    return Result(outcome.status, outcome.points, outcome.max_points, kept)
 
 
 def execute_page(name: str, file: Path) -> None:
@@ -70,14 +71,16 @@ def timed_exercises(name: str) -> list[KernelExercise]:
 
 
 def usable_ratios(outcomes: Iterable[Outcome]) -> tuple[dict[str, float], list[str]]:
-    """The ratios to use as targets, and a reason for each exercise with tiers but no usable measurement."""
+    """The ratios to use as targets, and a reason for each measurement not recorded, or missing where it is graded."""
     ratios, problems = {}, []
     for outcome in outcomes:
         exercise = find(outcome.id)
-        if not (isinstance(exercise, KernelExercise) and exercise.tiers):
-            continue
         measured = outcome.measurement and Measurement.from_json(outcome.measurement)
-        if not measured:
+        if measured and measured.off:
+            problems.append(f"{outcome.id} {outcome.title}: not recorded, measure it again: {measured.off}")
+        elif not (isinstance(exercise, KernelExercise) and exercise.tiers):
+            continue
+        elif not measured:
             problems.append(f"{outcome.id} {outcome.title}: not measured: {outcome.message}")
         elif measured.noisy:
             problems.append(f"{outcome.id} {outcome.title}: too noisy, run it again")

@@ -11,7 +11,7 @@ from tutorlib.draw.grid import CELL, CellGrid, Picture, figure
 from tutorlib.draw.palette import CATEGORIES, EMPTY, category, ramp
 from tutorlib.layouts.matrix import PICTURES, coordinate, matrix, modes
 from tutorlib.layouts.notation import Tree, layout, text
-from tutorlib.layouts.views import ComposeView, DivideView, TiledCopyView, compose_view, divide_view
+from tutorlib.layouts.views import ComposeView, DivideView, TiledCopyView, divide_view
 
 THICK, THIN = 2.4, 1.3  # points: lines between outer and inner blocks
 
@@ -175,17 +175,8 @@ def repeated(things: int) -> str:
     return f"; after {len(CATEGORIES)} they repeat" if things > len(CATEGORIES) else ""
 
 
-def show_compose(a: Any, b: Any) -> Picture:
-    """b, a and a∘b side by side. The values of b are indices of a; an index has one color in all three.
-
-    Where b reaches past a's indices, a∘b is hatched.
-    Raises NotationError, TooLarge, and NoLayout or tensor_layouts' LayoutError if a∘b is no layout.
-    """
-    return figure(compose_grids(compose_view(a, b)))
-
-
 def compose_grids(view: ComposeView) -> tuple[CellGrid, CellGrid, CellGrid]:
-    """b, a and a∘b."""
+    """b, a and a∘b. An index of a has one color in all three; a∘b is hatched where b reaches past a's indices."""
     rows, columns = map(size, modes(view.a.shape))
     last = max(rows * columns - 1, *(max(row) for row in view.picked))
     taken = {index for row in view.picked for index in row}

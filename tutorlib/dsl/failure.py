@@ -1,6 +1,7 @@
 """Kinds of failure that messages report. Hints and tests name the kind; the wording may change at any time."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -129,3 +130,20 @@ class Flaw(str):
 def failures_in(sentences: Iterable[object]) -> tuple[Fault, ...]:
     """The failures that these sentences tell of, in order."""
     return tuple(fault for sentence in sentences if isinstance(sentence, Flaw) for fault in sentence.failures)
+
+
+def faults(row: str) -> Iterator[Fault]:
+    """The kinds of failure that a row of words names, with their fields: "outside tensor=c | race" names two."""
+    for name in row.split(" | "):
+        kind, *fields = re.split(r" (\w+)=", name)
+        yield Fault(kind, frozenset(zip(fields[::2], fields[1::2], strict=True)))
+
+
+def remedies(rows: Mapping[str, str]) -> dict[Fault, str]:
+    """What rows of words say, by each kind of failure that they name."""
+    return {when: says for row, says in rows.items() for when in faults(row)}
+
+
+def remedy(known: Mapping[Fault, str], told: Flaw) -> str:
+    """The first remedy for a failure that the flaw tells of, or ""."""
+    return next((says for when, says in known.items() if any(map(when.covers, told.failures))), "")

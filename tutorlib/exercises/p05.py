@@ -110,7 +110,7 @@ transpose_exercise = partial(
     simulated_shapes=FEW_TURNS,
     bench_shape=BENCH_FP32,
 )
-TURNED = (busy >= 1.0, *at_most({"st.global": 760, "ld.global": 760, "bar.sync": 48}))
+TURNED = (busy >= 1.0, *at_most({"st.global": 760, "bar.sync": 48}))
 EXERCISES = (
     SECTORS,
     copy_exercise(
@@ -161,13 +161,14 @@ EXERCISES = (
     transpose_exercise(
         ("05.7", "transpose", 4),
         requires=("st.shared", "ld.shared"),
-        rules=(lean("ld.global", "st.global"), *TURNED),
+        rules=(lean("ld.global", "st.global"), *TURNED, issued("ld.global") <= 760),
     ),
     transpose_exercise(
         ("05.8", "swizzled transpose", 4),
         tiers=(0.7, 0.9),
-        requires=("st.shared", "ld.shared", "bar.sync"),
-        rules=(lean("st.shared", "ld.shared", "ld.global", "st.global"), *TURNED),
+        requires=("cp.async", "ld.shared", "bar.sync"),
+        forbids=("ld.global",),
+        rules=(lean("cp.async", "ld.shared", "st.global"), *TURNED, issued("cp.async.ca") <= 760),
     ),
     copy_exercise(
         ("05.6", "copy by TMA", 5),

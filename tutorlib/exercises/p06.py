@@ -98,7 +98,7 @@ def unlike_one_launch(shape: Shape, launched: "Sequence[Planned]", sms: int) -> 
     return None
 
 
-kernel_exercise = partial(CutileExercise.of, once=True, rules=(IN_FP32,))
+kernel_exercise = partial(CutileExercise.of, rules=(IN_FP32,))
 EXERCISES = (
     kernel_exercise(
         ("06.1", "add", 2),

@@ -18,7 +18,7 @@ from tutorlib.checking.randomness import beside, more_for_points
 from tutorlib.checking.values import Case, attempt, plain, same, show_call
 from tutorlib.exercises.values import Draw, case_exercise, value_exercise
 from tutorlib.failure import Fail, Flaw
-from tutorlib.kernels.cutile import ACCUMULATORS, LEAST, SMEM, STAGES, Config, compiled
+from tutorlib.kernels.cutile import LEAST, PRODUCERS, REGISTER_FILE, SMEM, STAGES, Config, compiled
 from tutorlib.machine import device
 from tutorlib.models.l2 import grouped
 from tutorlib.problems.catalogue import gemm
@@ -50,7 +50,7 @@ def no_spill(got: object, tm: int, tn: int) -> str | None:
     if stack := stack_bytes(tm, tn, num_ctas, warps):
         return f"compiled for sm_90 with tk = {DEPTH}, each thread keeps {stack:,} bytes on its stack"
     threads = num_ctas * (warps or 4) * 32
-    if tm * tn <= 128 * ACCUMULATORS and threads > 128:
+    if tm * tn <= 128 * 128 and threads > 128:
         return f"{tm}×{tn} needs no hint, and with them each thread has little to do"
     if tm * tn < LEAST * threads:
         return f"each of {threads:,} threads holds {tm * tn // threads} accumulators, and has little to do"
@@ -70,10 +70,9 @@ def without(part: str) -> Callable[..., bool]:
     def wrong(tm: int, tn: int, tk: int, element_bytes: int, num_ctas: int, warps: int, occupancy: int) -> bool:
         shared = (tm + tn) * tk * (1 if part == "bytes" else element_bytes) * (1 if part == "stages" else STAGES)
         shared *= 1 if part == "occupancy" else occupancy
-        registers = math.ceil(tm * tn / (num_ctas * warps * 32)) * (1 if part == "occupancy" else occupancy)
-        return (part == "shared" or shared <= SMEM * (1 if part == "ctas" else num_ctas)) and (
-            part == "registers" or registers <= ACCUMULATORS
-        )
+        sharing = (warps + (0 if part == "producers" else PRODUCERS)) * (1 if part == "occupancy" else occupancy)
+        fit = part == "registers" or tm * tn / (num_ctas * warps) * sharing < REGISTER_FILE
+        return fit and (part == "shared" or shared <= SMEM * (1 if part == "ctas" else num_ctas))
 
     return wrong
 
@@ -129,6 +128,7 @@ FITS = value_exercise(
         "one_stage": without("stages"),
         "no_tiles": without("shared"),
         "no_accumulators": without("registers"),
+        "no_producers": without("producers"),
     },
     library={"Config.fits": Config.fits},
 )
@@ -287,7 +287,6 @@ tiled_gemm = partial(
     CutileExercise.of,
     shapes=SMALL,
     simulated_shapes=SMALL[2:3],
-    once=True,
     tiled=True,
     tiles=factor_tiles,
     loads=loads_of_tiles,

@@ -6,7 +6,7 @@ from math import isclose
 from typing import Any
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.facts import ahead, fetched, issued, looped, overlap, reread
+from tutorlib.checking.facts import ahead, at_most, fetched, issued, lean, looped, overlap, reread
 from tutorlib.checking.part import inside
 from tutorlib.checking.randomness import beside
 from tutorlib.exercises.judges.ampere import COURSE_LOOPS, ampere
@@ -84,5 +84,16 @@ EXERCISES = (
         part=PIPELINE,
         rules=(issued("bar.sync") <= 112, reread <= 0.1, LOOPED, ahead >= 0.75, overlap >= 0.35, fetched >= 0.7),
         tiers=(0.9,),
+    ),
+    CuteExercise.of(
+        ("11.4", "a matrix times a vector", 5),
+        problem=gemm("bf16"),
+        shapes=((2048, 1, 4096), (64, 1, 64), (128, 1, 192)),
+        simulated_shapes=((64, 1, 64), (64, 1, 320)),  # one K tile, and five
+        counted=(64, 1, 320),
+        requires=("cp.async",),
+        shared_rules=(lean("cp.async", "ld.shared"),),
+        # A is 2,560 vectors of 16 bytes
+        rules=(*at_most({"bar.sync": 0, "cp.async.cg|cp.async.ca": 80}), overlap >= 0.6, reread <= 0),
     ),
 )

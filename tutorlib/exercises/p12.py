@@ -8,13 +8,15 @@ from random import Random
 from typing import Any
 
 from tutorlib.checking.cute import CuteExercise
+from tutorlib.checking.facts import blocks, stored_once
 from tutorlib.checking.library_use import of_course
 from tutorlib.checking.randomness import beside
 from tutorlib.exercises.judges.p12 import BlockOrder
 from tutorlib.exercises.values import Draw, drawn, value_exercise
 from tutorlib.models import l2
 from tutorlib.models.l2 import Order, Tile
-from tutorlib.problems.catalogue import gemm
+from tutorlib.problems.catalogue import accumulation, gemm
+from tutorlib.problems.problem import Operand, Problem
 
 # 12.1: the tiles that a wave reads ------------------------------------------------------------------------------------
 
@@ -267,6 +269,17 @@ BUSY = value_exercise(
     mistakes={"idle_share": lambda m, n, tile, sms: 1 - busy(m, n, tile, sms)},
 )
 
+# 12.7: C = A · Aᵀ, which is symmetric
+
+GRAM = Problem(
+    name="gram",
+    dims="MK",
+    inputs=(Operand("a", "MK", "fp32", variance="K"),),
+    output=Operand("c", "MM", "fp32"),
+    reference=lambda a: a @ a.mT,
+    bound=lambda result, inputs, out: accumulation(result, (*inputs, *inputs), out),
+)
+
 EXERCISES = (
     READING,
     VISITING,
@@ -284,4 +297,12 @@ EXERCISES = (
     ),
     FETCHING,
     BUSY,
+    CuteExercise.of(
+        ("12.7", "one half of a symmetric matrix", 5),
+        problem=GRAM,
+        shapes=((1024, 64), (80, 24), (16, 8)),
+        simulated_shapes=((96, 8), (80, 24)),  # an even and an odd number of tiles along a side
+        shared_rules=(stored_once,),
+        rules_at={(96, 8): (blocks <= 21,), (80, 24): (blocks <= 15,)},
+    ),
 )

@@ -1,5 +1,6 @@
 """Exercises of notebook 16: a configuration of the Hopper GEMM for any shape."""
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from itertools import product
@@ -7,9 +8,11 @@ from math import isclose
 from random import Random
 from typing import Any
 
+from tutorlib.checking.answer import Served
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.library_use import of_course
 from tutorlib.checking.randomness import beside, more_for_points
+from tutorlib.checking.scenario import Record, recorded
 from tutorlib.checking.values import Case, attempt, law, plain, shorten
 from tutorlib.exercises.judges import hopper as judge
 from tutorlib.exercises.p15 import SHARED
@@ -24,7 +27,7 @@ from tutorlib.models.hopper_gemm import (
     step_bytes,
     stream_k,
 )
-from tutorlib.problems.differences import Wrong
+from tutorlib.problems.differences import Wrong, by
 from tutorlib.problems.problem import Shape
 
 # Calls of 16.1 and 16.3: tiles, clusters and sizes whose waves differ.
@@ -179,8 +182,6 @@ def costs(name: str, shapes: tuple[Shape, ...], *configs: dict[str, Any], **gpu:
     return Case(name, judge)
 
 
-LARGE = (8192, 8192, 8192)
-SIMULATED = ((384, 520, 328), (129, 200, 72))  # nine tiles of C and six of K, and one with all edges
 FEW_TILES = (256, 256, 4096), (512, 512, 8192)  # where one way of all is many times slower than another
 MANY_TILES = (4096, 4096, 4096), (8192, 8192, 8192)
 SMALL = {"tile": (128, 128, 64)}
@@ -188,6 +189,79 @@ OTHER_GPU = {
     **{"sms": 114, "flops": 3_600.0, "smem_bytes": 120.0, "l2_bytes": 250.0, "clock": 1_700.0, "hbm_bytes": 1.9e6},
     **{"start": 7.0, "store": 350.0, "share": 9_000.0, "exchange": 2_500.0},
 }
+
+
+# 16.6 contenders
+
+
+def contenders(estimates: list[float], ratios: list[float]) -> list[int]:
+    """Positions of the estimates that no other is sure to beat, lowest first."""
+    possible = (n for n, one in enumerate(estimates) if one / max(ratios) <= min(estimates) / min(ratios))
+    return sorted(possible, key=lambda n: estimates[n])
+
+
+def estimates(least: float, most: float) -> Callable[[Random], tuple]:
+    """Calls of `contenders` whose ratios lie between these."""
+
+    def draw(rng: Random) -> tuple:
+        return [rng.uniform(100, 140) for _ in range(20)], [rng.uniform(least, most) for _ in range(6)]
+
+    return draw
+
+
+# 16.7 tuned
+
+
+class WarmingGpu:
+    """Takes a little longer with each call, and for some calls twice as long. us: of each kernel at each shape."""
+
+    SLOWER, INTERRUPTED = 3e-4, 17  # by so much with each call; every so many calls
+
+    def __init__(self, us: dict[Shape, dict[str, float]]) -> None:
+        self.us, self.timed = us, Counter[tuple[Shape, str]]()
+
+    def time(self, shape: Shape, config: str) -> float:
+        self.timed[shape, config] += 1
+        calls = self.timed.total()
+        interrupted = calls % self.INTERRUPTED == 5
+        return self.us[shape][config] * (1 + self.SLOWER * calls) * (1 + interrupted)
+
+
+MOST_TIMINGS = 10  # of a nominee at a shape
+OFTEN, UNTIMED = "number of nominees timed more than ten times", "number of timings for a shape once more"
+AGAIN = "answer for a shape once more"
+
+
+def tuning(answer: Served, us: dict[Shape, dict[str, float]]) -> Record:
+    """What a tuner returns for shapes that are new, then for the first again, and how often it has times taken."""
+    record, kept, often = Record(), dict[Any, Any](), 0
+    for shape in us:
+        gpu = WarmingGpu(us)
+        record[f"the fastest at {by(shape)}"] = answer(shape, [*us[shape]], gpu.time, kept)
+        often += sum(count > MOST_TIMINGS for count in gpu.timed.values())
+    first, gpu = next(iter(us)), WarmingGpu(us)
+    again = answer(first, [*us[first]], gpu.time, kept)
+    return record | {OFTEN: often, AGAIN: again, UNTIMED: gpu.timed.total()}
+
+
+def nominated(rng: Random) -> tuple:
+    """Twelve kernels at two shapes; in the first the fastest is interrupted at once, in the second it comes late."""
+    tiles = rng.sample([f"tile {m}×{n}" for m in (64, 128) for n in range(64, 257, 16)], 12)
+    us = {}
+    for shape, best in (((1576, 768, 3072), 4), ((64, 5120, 25600), 10)):
+        least, factors = rng.uniform(8, 80), [rng.uniform(1.015, 1.02 if n < 4 else 1.1) for n in range(12)]
+        us[shape] = {tile: least * (1 if n == best else factors[n]) for n, tile in enumerate(tiles)}
+    return (us,)
+
+
+def of_tuning(name: str, parts: Callable[[dict[Shape, str]], Record]) -> Case:
+    """parts: takes each shape's fastest nominee; gives the parts of the record that this case compares."""
+
+    def expected(us: dict[Shape, dict[str, float]]) -> Record:
+        return parts({shape: min(times, key=times.__getitem__) for shape, times in us.items()})
+
+    return recorded(name, tuning, nominated, expected)
+
 
 choosing: Any = partial(judge.ChosenExercise.of, needs=WGMMA, problem=SHARED, patterned=False, spills=False)
 EXERCISES = (
@@ -273,21 +347,8 @@ EXERCISES = (
         library={"course.gemm_time": gemm_time},
     ),
     choosing(
-        ("16.6", "fastest", 4),
-        part=judge.Chosen(
-            by_shape=False,
-            timed=(LARGE,),
-            levers="hopper_levers",
-            close=1.08,  # configurations measured within 2 percent of the best are up to 1.079 (figures/data/explored)
-        ),
-        shapes=((512, 512, 512), (129, 200, 72)),
-        simulated_shapes=SIMULATED,
-        tiers=(0.98, 0.99),  # the default configuration has 0.974 there (figures/data/sweeps/h200_hopper_levers.json)
-    ),
-    choosing(
         ("16.5", "choose", 6),
         part=judge.Chosen(
-            by_shape=True,
             timed=((4224, 3968, 4160), (1536, 2560, 3072), (320, 8192, 4096), (768, 1280, 16384), (8192, 512, 4096)),
             told=((512, 512, 512), (1024, 1024, 512)),  # where one for a longer K costs 1.18 to 1.53
             close=1.14,  # the solution has 1.06, and 1.22 where it never exchanges A and B
@@ -297,5 +358,21 @@ EXERCISES = (
         simulated_shapes=((129, 200, 72), (1, 8, 4096), (64, 4096, 128)),
         tiers=(0.85, 0.93),  # of the slowest of five shapes: GPUs of one architecture differ there most
         library=of_course("hopper.choose", "choose"),
+    ),
+    value_exercise(
+        ("16.6", "contenders", 3),
+        contenders,
+        {
+            "estimates of any order": beside([([30.0, 20.0, 21.0, 22.5, 24.0], [0.875, 1.0])], estimates(0.9, 1.1)),
+            "all estimates too high": beside([([8.0, 7.0, 9.0], [1.5, 1.25])], estimates(1.2, 1.5)),
+            "all too low": beside([([8.0, 9.0, 7.0, 7.5], [0.5, 0.75, 0.625])], estimates(0.4, 0.8)),
+            "a constant error": beside([([8.0, 7.0, 9.0, 7.0], [1.25])], estimates(1.25, 1.25)),
+        },
+    ),
+    case_exercise(
+        ("16.7", "tuned", 3),
+        of_tuning("near ties", lambda best: {f"the fastest at {by(shape)}": tile for shape, tile in best.items()}),
+        of_tuning("at most ten timings", lambda best: {OFTEN: 0}),
+        of_tuning("a shape again", lambda best: {AGAIN: next(iter(best.values())), UNTIMED: 0}),
     ),
 )

@@ -117,7 +117,7 @@ ALLOCATOR = {"NVIDIA's TmemAllocator": "TmemAllocator"}
 WHOLE = of_course("blackwell.gemm", "make_blackwell_gemm", "blackwell_kernel", "course_parts")
 WHOLE_TILES = (256, 384, 128)  # no load of it is padding alone
 ONE_TILE = (100, 72, 128)  # fewer tiles than SMs
-EPILOGUE = at_most({"cp.async.bulk.wait_group": 64, "tcgen05.wait::ld": 48, "tcgen05.fence::before_thread_sync": 48})
+EPILOGUE = at_most({"cp.async.bulk.wait_group": 64, "tcgen05.wait::ld": 48})
 # No barriers but those of the kernel around the loop; a wait for each K tile and for each tile, by each role. A branch
 # for lane 0 splits its warp, which then waits for each stage twice.
 NO_BARRIERS = issued("bar.sync|barrier") <= 24
@@ -170,12 +170,9 @@ EXERCISES = (
         requires=("tcgen05", "tcgen05.alloc", "tcgen05.dealloc"),
         part=inside(judge.blackwell, "allocate", "release", small=NARROW),
         library={**ALLOCATOR, **of_course("blackwell.parts", "allocate", "release")},
-        rules=(
-            # of two blocks
-            issued("bar.sync|barrier") <= 36,
-            issued("tcgen05.relinquish_alloc_permit") <= 2,
-            issued("tcgen05.relinquish_alloc_permit") >= 2,
-        ),
+        shared_rules=(judge.relinquished_late,),
+        # of two blocks
+        rules=at_most({"bar.sync|barrier": 36, "tcgen05.relinquish_alloc_permit": 2}),
     ),
     loop_exercise(
         ("17.5", "produce", 3),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from math import prod
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.exercise import Exercise
@@ -16,10 +16,6 @@ from tutorlib.checking.values import Case, law
 from tutorlib.exercises.judges import p18 as judge
 from tutorlib.exercises.values import case_exercise
 from tutorlib.problems.fused import gelu, linear_add, linear_gelu, linear_swiglu, tile_amax
-
-if TYPE_CHECKING:
-    pass
-
 
 # 18.5: the layout of interleaved weights.
 

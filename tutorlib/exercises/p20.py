@@ -1,6 +1,6 @@
 """Exercises of notebook 20: what compiling costs, what is kept, structs, and PTX of one's own."""
 
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from random import Random
@@ -16,7 +16,7 @@ from tutorlib.checking.values import Case
 from tutorlib.exercises.judges import p20 as judge
 from tutorlib.exercises.values import case_exercise, value_exercise
 from tutorlib.failure import FailureKind, Flaw
-from tutorlib.kernels.compiled_once import CompiledKernels, cache_key, for_torch, load_or_compile
+from tutorlib.kernels.compiled_once import cache_key, for_torch, load_or_compile
 from tutorlib.models.compiling import DirectCall, compilations_of, per_call, struct_layout
 from tutorlib.problems.differences import Wrong
 from tutorlib.problems.problem import Operand, Problem, Shape
@@ -69,7 +69,7 @@ COUNTED = {
 }
 
 
-# 20.8 struct_layout ---------------------------------------------------------------------------------------------
+# 20.7 struct_layout ---------------------------------------------------------------------------------------------
 
 SCALARS = [((1, 1), (8, 8), (2, 2), (4, 4)), ((4, 4), (1, 1), (1, 1), (8, 8)), ((8, 8), (4, 4))]
 ARRAYS = [((6, 2), (16, 128), (4, 4)), ((24, 8), (24, 8), (32_768, 1024), (16_384, 1024))]
@@ -189,11 +189,7 @@ def keys_case(name: str, draw: Callable[[Random], list[judge.Given]]) -> Case:
     return Case(name, judged)
 
 
-# Cases of 20.4 to 20.7, and of 20.6: what happens in calls.
-
-
-def cached(name: str, calls: Sequence[judge.Call], refused: Hashable = None) -> Case:
-    return as_the_course(name, judge.cached_calls, lambda rng: (calls, refused), lambda: CompiledKernels)
+# Cases of 20.4 to 20.6: what happens in calls.
 
 
 def compiled_once(trial: str) -> Case:
@@ -217,22 +213,23 @@ def saved(name: str, *steps: judge.Step) -> Case:
     return as_the_course(name, judge.saved_calls, draw, lambda: load_or_compile)
 
 
-def graphs(name: str, parts: Collection[str], number: int = 1, calls: int = 3) -> Case:
-    """parts: of the record, which are compared. number: of graphs, which are called in turn."""
+def graphs(name: str, kinds: str, *parts: str) -> Case:
+    """kinds: of the calls, as `judge.vectors` has them. parts: of the record, which are compared."""
 
     def draw(rng: Random) -> tuple:
-        tensors = judge.vectors(rng, number + calls)
-        return rng.randint(2, 8), tensors[:number], [(nth % number, x) for nth, x in enumerate(tensors[number:])]
+        return rng.randint(2, 8), judge.vectors(rng, kinds)
 
-    def expected(n: int, examples: "list[Tensor]", calls: "list[tuple[int, Tensor]]") -> Record:
-        results = {f"call {nth}": n**judge.LAUNCHES * x for nth, (_, x) in enumerate(calls, 1)}
+    def expected(n: int, calls: "list[Tensor]") -> Record:
+        of = {f"call {nth}": kind for nth, kind in enumerate(kinds, 1)}
+        results = dict(zip(of, (n**judge.LAUNCHES * x for x in calls), strict=True))
         record = {
             "error": "",
-            "launches in each graph": ", ".join([str(judge.LAUNCHES)] * number),
+            "number of compilations": len({kind.islower() for kind in kinds}),
+            "launches in each graph": ", ".join([str(judge.LAUNCHES)] * len(set(kinds))),
             "tensors of the caller that it writes to": "none",
-            "events of a call": dict.fromkeys(results, "replay"),
+            "events of a call": {nth: "replay" for n, (nth, kind) in enumerate(of.items()) if kind in kinds[:n]},
             "y": results,
-            "y after all calls": {f"graph {which + 1}": n**judge.LAUNCHES * x for which, x in calls},
+            "y after all calls": {f"{len(y)} numbers in {y.dtype}": y for y in results.values()},
         }
         return {part: what for part, what in record.items() if part in ("error", *parts)}
 
@@ -286,21 +283,12 @@ EXERCISES = (
         library=of_course("compiled_once", "cache_key"),
     ),
     case_exercise(
-        ("20.4", "CompiledKernels", 3),
-        cached("one call", [(0, (2, 3), 2)] * 2),
-        cached("many calls", [(0, n, 1) for n in (*range(1, 41), *range(1, 41), 7, 40, 1)]),
-        cached("any key", [(0, key, 1) for key in (None, None, 0, 0, -1, -2)]),  # -1, -2: of one hash
-        cached("two of them", [(0, 1, 1), (1, 1, 1)]),
-        cached("a compilation that fails", [(0, 1, 1), (0, 1, 1)], refused=1),
-        library={"CompiledKernels": CompiledKernels.__init__},
-    ),
-    case_exercise(
-        ("20.5", "for_torch", 3),
+        ("20.4", "for_torch", 3),
         *map(compiled_once, judge.TRIALS),
         library=of_course("compiled_once", "for_torch"),
     ),
     case_exercise(
-        ("20.7", "load_or_compile", 3),
+        ("20.5", "load_or_compile", 3),
         saved("an empty folder", (judge.GET, "double", 0)),
         saved("the second time", (judge.GET, "double", 0), (judge.GET, "double", 0), (judge.GET, "twice", 1)),
         saved("a file of another process", (judge.PUT, "double_2", 1), (judge.GET, "double_2", 1)),
@@ -308,13 +296,13 @@ EXERCISES = (
         library=of_course("compiled_once", "load_or_compile"),
     ),
     value_exercise(
-        ("20.8", "struct_layout", 2),
+        ("20.7", "struct_layout", 2),
         struct_layout,
         {name: beside([(members,) for members in lists], some_members) for name, lists in MEMBERS.items()},
         library={"struct_layout": "tutorlib.models.compiling:struct_layout"},
     ),
     CuteExercise.of(
-        ("20.9", "majority, by lop3", 3),
+        ("20.8", "majority, by lop3", 3),
         problem=MAJORITY,
         shapes=((1,), (1000,), (4096,)),
         dynamic=True,
@@ -324,13 +312,14 @@ EXERCISES = (
         library={"cute.arch.lop3": "cutlass.cute.arch:lop3"},
     ),
     case_exercise(
-        ("20.6", "graphed", 3),
+        ("20.6", "replayed", 5),
+        graphs("one call", "a", "launches in each graph", "y"),
         graphs(
-            "the capture",
-            ("launches in each graph", "tensors of the caller that it writes to", "events of a call"),
-            calls=1,
+            "one shape",
+            "aaa",
+            *("launches in each graph", "tensors of the caller that it writes to", "events of a call", "y"),
         ),
-        graphs("replays", ("events of a call", "y")),
-        graphs("two graphs", ("launches in each graph", "y after all calls"), number=2, calls=2),
+        graphs("two shapes", "abab", "number of compilations", "launches in each graph", "y", "y after all calls"),
+        graphs("two keys", "aAaA", "number of compilations", "launches in each graph", "y"),
     ),
 )

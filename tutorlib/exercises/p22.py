@@ -272,7 +272,7 @@ def keys_each(shape: Shape) -> dict[int, int]:
     return dict.fromkeys((1, 2), shape[0] // tile_of(shape)[0] * shape[1] * shape[2])
 
 
-kernel_exercise = partial(CutileExercise.of, library=COURSE_ATTENTION, once=True, all_blocks=True)
+kernel_exercise = partial(CutileExercise.of, library=COURSE_ATTENTION, all_blocks=True)
 EXERCISES = (
     kernel_exercise(
         ("22.1", "online_step", 4),

@@ -174,9 +174,9 @@ EXERCISES = (
         library=course("take_turn", "pass_turn"),
     ),
     slot(
-        ("23.9", "my_parts", 4),
+        ("23.9", "my_parts", 6),
         part=AllParts(
-            kernel=attention, settings={"causal": True}, small=on((*SMALL_CAUSAL, (1, 2, 1, 130, 70, 64)), causal=True)
+            kernel=attention, settings={"causal": True}, small=on((*SMALL_CAUSAL, (1, 2, 1, 70, 40, 64)), causal=True)
         ),
         faults=(without_overlap,),
         problem=attention_problem(causal=True),
@@ -185,7 +185,7 @@ EXERCISES = (
         bench_shape=(4, 16, 16, 4096, 4096, 128),
         tiers=(0.95,),
         library=course("by_row", "p_operand", "add_pv", "quad_reduce", "softmax_step", "produce_blocks", "step")
-        | course("take_turn", "pass_turn")
+        | course("take_turn", "pass_turn", "consume_blocks")
         | {"COURSE": "COURSE"},
     ),
 )

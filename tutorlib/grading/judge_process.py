@@ -95,18 +95,14 @@ class PageRun:
 
 def start_judge(run: PageRun) -> tuple[BaseProcess, Connection]:
     """A judge's process at work, and the pipe of its reports."""
-    context: SpawnContext | ForkContext = get_context("spawn") if has_driver() else get_context("fork")
+    maps = Path("/proc/self/maps")  # with CUDA's driver loaded, if only to look for a GPU, a fork crashes in it
+    has_driver = maps.exists() and "/libcuda.so" in maps.read_text(errors="replace")
+    context: SpawnContext | ForkContext = get_context("spawn") if has_driver else get_context("fork")
     reports, pipe = context.Pipe(duplex=False)
     process = context.Process(target=begin, args=(run, pipe, os.getpid()))
     process.start()
     pipe.close()
     return process, reports
-
-
-def has_driver() -> bool:
-    """Whether CUDA's driver is loaded here, if only to look for a GPU: a fork then crashes in it."""
-    maps = Path("/proc/self/maps")
-    return maps.exists() and "/libcuda.so" in maps.read_text(errors="replace")
 
 
 def begin(run: PageRun, pipe: Connection, parent: int) -> None:
@@ -223,8 +219,9 @@ def run_cells(page: RemotePage, run: PageRun, report: Callable[..., None]) -> No
                 failed[cell.exercise] = "" if passed else f"your cell fails: {tidy(raised)}"
             elif cell.role == "check" and cell.exercise in run.wanted and cell.exercise in failed:
                 outcome = judged(page, cell, failed[cell.exercise], seconds)
-                if outcome.status in ("error", "timeout") and runs_on_gpu(outcome):  # nothing runs here after it
-                    return report(ended=(outcome.status, outcome.message))
+                on_gpu = find(outcome.id).needs
+                if outcome.status in ("error", "timeout") and on_gpu and not device.why_not(on_gpu):
+                    return report(ended=(outcome.status, outcome.message))  # nothing runs here after it
                 report(outcome=asdict(outcome))
 
 
@@ -236,12 +233,6 @@ def judged(page: RemotePage, check: PageCell, failed: str, seconds: float) -> Ou
     (_, name), *_ = CHECK.findall(check.source)
     with limited_computing(LIMITS * seconds):
         return as_reported(judge(exercise, page, name, seconds))
-
-
-def runs_on_gpu(outcome: Outcome) -> bool:
-    """Whether this machine has the GPU that the exercise needs."""
-    needs = find(outcome.id).needs
-    return needs is not None and not device.why_not(needs)
 
 
 @contextmanager

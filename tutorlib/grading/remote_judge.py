@@ -17,8 +17,6 @@ from tutorlib.checking.exercise import Exercise, Outcome
 from tutorlib.checking.randomness import judging_for_points
 from tutorlib.grading.wire import LARGEST, REPLIES, REQUESTS, CannotCross, Opaque, exception
 
-SHORTEST_S = 1e-6  # 0 would set no alarm
-
 
 class Lost(BaseException):
     """The other side gives no reply: it hangs or is gone. Not an Exception, or a case would take it for an answer's."""
@@ -80,7 +78,7 @@ class RemotePage:
         """Only waiting counts against the limit, not what is done between. Raises Late."""
         since = time.monotonic()
         signal.signal(signal.SIGALRM, ring)
-        signal.setitimer(signal.ITIMER_REAL, max(self.seconds, SHORTEST_S))
+        signal.setitimer(signal.ITIMER_REAL, max(self.seconds, 1e-6))  # 0 would set no alarm
         try:
             yield
         finally:

@@ -100,10 +100,8 @@ class Direction:
             return "flaw", str(value), *value.failures
         if kind in MADE_OF:
             return kind.__name__, *(getattr(value, name) for name in MADE_OF[kind])
-        if kind.__module__ == "numpy" and (parts := parts_of_array(value)):
+        if parts := parts_of_array(value) or parts_of_tensor(value):
             return parts
-        if is_tensor(value) and (bits := bits_of(value)) is not None:
-            return "tensor", str(value.dtype).removeprefix("torch."), bits
         if is_dataclass(kind) and kind.__module__.startswith(self.records):
             taken = (getattr(value, field.name) for field in fields(value) if field.init)
             return "record", kind.__module__, kind.__qualname__, *taken
@@ -152,14 +150,14 @@ class Direction:
 
 
 RESULTS = (
-    *("tutorlib.models.", "tutorlib.kernels.", "tutorlib.layouts."),
     *(
-        "tutorlib.checking.evidence",
-        "tutorlib.checking.cutile_evidence",
+        "tutorlib.models.",
+        "tutorlib.kernels.",
+        "tutorlib.layouts.",
         "tutorlib.compiling.compiled",
         "tutorlib.dsl.failure",
     ),
-    *("tutorlib.simulate.cutile.run", "tutorlib.simulate.ptx.findings"),
+    *("tutorlib.checking.evidence", "tutorlib.checking.cutile_evidence", "tutorlib.simulate.cutile.run", FINDINGS),
 )
 REPLIES = Direction(RESULTS, requests=False)  # what an answer returns, and evidence
 REQUESTS = Direction(  # what an answer takes, and requests for evidence
@@ -213,11 +211,13 @@ def exception(name: str, text: str, words: str) -> Exception:
 
 
 def parts_of_array(value: Any) -> tuple[Any, ...]:
-    """The parts of an array or a NumPy scalar; () where it is neither, or has references.
+    """The parts of an array or a NumPy scalar; () of what is neither, or has references.
 
     An array's: dtype, shape, strides, where a line of LINE bytes its memory begins, where the first element stands in
     it, and the bytes: gaps cross, too.
     """
+    if type(value).__module__ != "numpy":
+        return ()
     import numpy as np
 
     if not (isinstance(value, np.generic) or type(value) is np.ndarray) or value.dtype.kind not in PLAIN_DTYPES:
@@ -243,20 +243,13 @@ def read_array(dtype: str, shape: list[int], strides: list[int], line: int, firs
     return np.ndarray(tuple(shape), kind, memory[skip : skip + len(raw)].data, first, tuple(strides))
 
 
-def is_tensor(value: Any) -> bool:
-    """Whether it is a tensor of torch's, in ordinary memory; torch takes long to import."""
-    torch = sys.modules.get("torch")
-    if torch is None or type(value) is not torch.Tensor:
-        return False
-    return value.device.type == "cpu" and value.layout is torch.strided
-
-
-def bits_of(tensor: Any) -> "np.ndarray | None":
-    """A tensor's elements as integers of their size; None where there are none of it."""
-    import torch
-
-    bits = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}.get(tensor.element_size())
-    return tensor.detach().view(bits).numpy() if bits else None
+def parts_of_tensor(value: Any) -> tuple[Any, ...]:
+    """The dtype of a tensor in ordinary memory, and its elements as integers of their size; () of anything else."""
+    torch = sys.modules.get("torch")  # which takes long to import
+    if torch is None or type(value) is not torch.Tensor or (value.device.type, value.layout) != ("cpu", torch.strided):
+        return ()
+    bits = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}.get(value.element_size())
+    return ("tensor", str(value.dtype).removeprefix("torch."), value.detach().view(bits).numpy()) if bits else ()
 
 
 def read_tensor(name: str, bits: "np.ndarray") -> Any:
@@ -280,12 +273,10 @@ READERS: dict[str, Callable[..., Any]] = {
     "tuple": lambda *parts: parts,
     "set": lambda *parts: set(parts),
     "frozenset": lambda *parts: frozenset(parts),
-    "range": range,
+    **{kind.__name__: kind for kind in (range, Layout, Swizzle)},
     "scalar": lambda array: array[()],
     "array": read_array,
     "tensor": read_tensor,
-    "Layout": Layout,
-    "Swizzle": Swizzle,
     "ComposedLayout": lambda outer, inner, offset: ComposedLayout(outer, inner, offset=offset),
     "error": lambda name, text, words: exception(str(name), text, str(words)),
     "flaw": read_flaw,

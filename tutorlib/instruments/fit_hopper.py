@@ -24,7 +24,7 @@ STEPS = (1.3, 1 / 1.3, 1.1, 1 / 1.1, 1.03, 1 / 1.03)  # of the search, for each 
 DOUBT = 0.02  # by which two estimates must differ, or two times, before the difference means something
 FAR_OFF = 1.5  # times the fastest one's time: slower candidates all count the same
 UNSTEADY = 1.2  # times the usual time of a baseline, or that part of it: something else was going on
-MISS = 0.5  # weight of what estimates miss by, beside what choices cost
+MISS = 0.25  # weight of what estimates miss by, beside what choices cost
 MOST_OF_LONG = 1.05  # pairs that differ in the lines of a K tile alone differ by 2 %; choosing would make more of it
 CUBE = 3  # weight of a shape with M = N = K beside any other: there are few, and published comparisons use them
 H200 = "NVIDIA H200"
@@ -68,6 +68,7 @@ def usable(results: Iterable[dict[str, Any]]) -> list[Timed]:
                 config = HopperConfig(**result.get("config") or {})
             except (ConfigError, TypeError):  # by a younger rule; or it has a setting that is gone
                 continue
+            config = replace(config, **dict.fromkeys(("l2_a", "l2_b"), "normal"), group=HopperConfig.group)
             if is_like_a_candidate(config) and math.isfinite(cost(config, *place.shape)):
                 found.append((config, place, result["us"], result.get("baseline_us")))
                 baselines[place].append(result.get("baseline_us") or 0.0)

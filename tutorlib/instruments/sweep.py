@@ -13,7 +13,8 @@ from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, Feature
 from tutorlib.measuring import counters, timing
 from tutorlib.measuring.results import Failure, Point
-from tutorlib.measuring.timing import WrongWhenTimed, measure
+from tutorlib.measuring.timing import WrongWhenTimed
+from tutorlib.measuring.trusted import measure
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import KernelFault, Launcher, Work, call_in_order, context_broken
 

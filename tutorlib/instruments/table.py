@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.nn.functional import silu
 
 from tutorlib.course.answers import load_answers
+from tutorlib.instruments.explore import unseen
 from tutorlib.instruments.sweep import Candidate, Sweep
 from tutorlib.kernels import cutile
 from tutorlib.kernels.ampere.config import BYTES, MOST_SMEM, GemmConfig
@@ -28,7 +29,7 @@ from tutorlib.kernels.attention import hopper_backward
 from tutorlib.kernels.attention import launch as attention_launch
 from tutorlib.kernels.attention.schedule import AttentionConfig
 from tutorlib.kernels.cpp import BENCH, PROMISES, WAYS, Variant, blocks_of, in_tiles
-from tutorlib.kernels.hopper import launch
+from tutorlib.kernels.hopper import torch_gemm
 from tutorlib.kernels.hopper.choose import choose
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.first import make_first_gemm
@@ -49,7 +50,7 @@ from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
 from tutorlib.measuring import counters
 from tutorlib.measuring.launchers import CppLauncher, CuteLauncher, CutileLauncher, HopperLauncher, HostLauncher
-from tutorlib.measuring.timing import measure
+from tutorlib.measuring.trusted import measure
 from tutorlib.models.l2 import grouped, raster
 from tutorlib.problems import fused as fused_problems
 from tutorlib.problems.attention import against_torchs_best, attention_problem, decoding_problem, gradient_problem
@@ -150,7 +151,7 @@ def rungs(problem: Problem, ladder: Iterable[Rung] = LADDER) -> tuple[Candidate,
     def launcher(rung: Rung) -> Launcher:
         if rung.host:
             return CuteLauncher(rung.host, problem)
-        return HopperLauncher(rung.config) if isinstance(rung.config, HopperConfig) else HostLauncher(launch.gemm)
+        return HopperLauncher(rung.config) if isinstance(rung.config, HopperConfig) else HostLauncher(torch_gemm.gemm)
 
     return tuple(Candidate(rung.title, launcher(rung), rung.smem_bytes, needs=rung.needs) for rung in ladder)
 
@@ -216,7 +217,7 @@ STAGED = {
     (128, 256, 64): (2, 4),
 }
 DEEP = {tile: warps for tile, warps in STAGED.items() if tile[:2] == (128, 128)}
-DEPTHS = ((1024, 1024, 1024), (4096, 4096, 256))  # a grid that leaves each SM one block, and a K of a few tiles
+DEPTHS = ((1024, 1024, 8192), (4096, 4096, 256))  # a grid that leaves each SM one block, and a K of a few tiles
 
 
 def ordered(orders: Mapping[str, Order], shapes: Sequence[Shape], *counted: str) -> Sweep:
@@ -285,7 +286,7 @@ def chosen() -> Candidate:
     def choice(shape: Shape) -> dict[str, Any]:
         return {"config": changed(choose(*shape, sms=device.need_gpu().sms))}
 
-    return by_host("chosen", launch.gemm, needs=WGMMA, inspect=choice)
+    return by_host("chosen", torch_gemm.gemm, needs=WGMMA, inspect=choice)
 
 
 def hopper_levers() -> Sweep:
@@ -325,11 +326,10 @@ def gemm_any() -> Sweep:
     return Sweep(GEMM, (chosen(),), shapes, seconds=100, facts=facts)
 
 
-def gemm_bands() -> Sweep:
-    """A kernel without clusters whose tiles all run at once: in bands of different widths."""
-    config = HopperConfig((64, 80, 64), zigzag=True, polls=True, defer_stores=True)
-    candidates = tuple(on_hopper(f"bands of {band}", replace(config, group=band)) for band in (1, 2, 4, 8))
-    return Sweep(GEMM, candidates, tuple((512, 1280, k) for k in (8192, 4096, 2048)), seconds=20)
+def gemm_unseen() -> Sweep:
+    """The same at weights of models that no constant was fitted to, by the model alone and tuned."""
+    tuned = by_host("tuned", partial(torch_gemm.gemm, tuned=True), needs=WGMMA)
+    return Sweep(GEMM, (chosen(), tuned), tuple(problem[:3] for problem in unseen()), seconds=200)
 
 
 TOKENS = (8, 16, 64, 128, 256, 512, 1024, 4096, 8192)
@@ -383,7 +383,7 @@ def beside_plain(problem: Problem) -> Problem:
     """The same beside notebook 15's GEMM of the same A and B, which rounds and nothing else."""
 
     def baseline(c: Tensor, a: Tensor, b: Tensor, *others: Tensor) -> None:
-        launch.gemm(a, b, c if c.shape[1] == b.shape[0] else c.new_empty(a.shape[0], b.shape[0]))
+        torch_gemm.gemm(a, b, c if c.shape[1] == b.shape[0] else c.new_empty(a.shape[0], b.shape[0]))
 
     return replace(problem, baseline=baseline, baseline_name="the plain GEMM")
 
@@ -478,11 +478,11 @@ def mlp_forward() -> Sweep:
     """A Llama 3 8B MLP beside torch's."""
 
     def two_gemms(x: Tensor, gate_up: Tensor, down: Tensor, y: Tensor) -> None:
-        launch.gemm(linear_swiglu(x, gate_up), down, y)
+        torch_gemm.gemm(linear_swiglu(x, gate_up), down, y)
 
     def with_linear(x: Tensor, gate_up: Tensor, down: Tensor, y: Tensor) -> None:
         gate, up = halves(gate_up)
-        launch.gemm(silu(linear(x, gate)) * linear(x, up), down, y)
+        torch_gemm.gemm(silu(linear(x, gate)) * linear(x, up), down, y)
 
     def gated(x: Tensor, gate: Tensor, up: Tensor) -> Tensor:
         return silu(x @ gate.mT) * (x @ up.mT)
@@ -660,7 +660,7 @@ SWEEPS: dict[str, Callable[[], Sweep]] = {  # gemm_nvidia raises NoExample where
     "gemm_pitch": gemm_pitch,
     "gemm_waves": gemm_waves,
     "gemm_any": gemm_any,
-    "gemm_bands": gemm_bands,
+    "gemm_unseen": gemm_unseen,
     "hopper_levers": hopper_levers,
     "hopper_fp8": hopper_fp8,
     "gemm_models": gemm_models,

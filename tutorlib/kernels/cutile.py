@@ -20,7 +20,8 @@ Int: TypeAlias = ct.Constant[int]  # known when a kernel is compiled
 Bool: TypeAlias = ct.Constant[bool]
 ZERO = ct.PaddingMode.ZERO
 SMEM = 227 * 1024  # bytes of shared memory that a block may have on sm_90, CUDA C++ Programming Guide, table 24
-ACCUMULATORS = 128  # registers for each thread: half of the 255 that it can address
+REGISTER_FILE = 65536  # registers of an SM, CUDA C++ Programming Guide, table 24
+PRODUCERS = 4  # warps of a CTA that load, in addition to those that compute: counted in the compiler's report for sm_90
 LEAST = 64  # accumulators: with fewer, a thread loads too much for what it computes
 STAGES = 2  # tiles of A and B in shared memory, at least: one in use, one in flight
 
@@ -65,10 +66,11 @@ class Config:
         return (min(self.tiles(shape), sms // self.num_ctas * self.occupancy), 1, 1)
 
     def fits(self, element_bytes: int = 2) -> bool:
-        """Whether the accumulators fit into registers and STAGES tiles of A and B into shared memory."""
-        threads = self.num_ctas * (self.num_worker_warps or 4) * 32
-        stage = (self.tm + self.tn) * self.tk * element_bytes // self.num_ctas
-        return self.tm * self.tn * self.occupancy <= threads * ACCUMULATORS and STAGES * stage * self.occupancy <= SMEM
+        """Whether a thread has more registers than accumulators, and STAGES tiles of A and B fit into shared memory."""
+        warps = self.num_worker_warps or 4
+        most = REGISTER_FILE / (self.occupancy * (warps + PRODUCERS) * 32)  # registers of a thread
+        stage = (self.tm + self.tn) * self.tk * element_bytes / self.num_ctas
+        return self.tm * self.tn < most * self.num_ctas * warps * 32 and STAGES * stage * self.occupancy <= SMEM
 
 
 def space(element_bytes: int = 2) -> Iterator[Config]:

@@ -8,12 +8,13 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.forward_ad import unpack_dual
+from torch.autograd import forward_ad
 from torch.nn import functional
 from torch.nn.functional import silu
 
 from tutorlib.kernels.hopper.choose import choose
-from tutorlib.kernels.hopper.launch import Kind, address_problem, kind_of, majors_of, problem_of
+from tutorlib.kernels.hopper.torch_gemm import Kind, address_problem, kind_of, majors_of, problem_of
+from tutorlib.problems.differences import count
 
 left_to_torch: Counter[str] = Counter()  # a product and the reason → calls
 
@@ -36,7 +37,7 @@ def multiply(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
         leave_to_torch(a, b, why)
         return functional.linear(a, b, bias)
     from tutorlib.kernels.hopper.fused import linear_bias
-    from tutorlib.kernels.hopper.launch import gemm
+    from tutorlib.kernels.hopper.torch_gemm import gemm
 
     return gemm(a, b) if bias is None else linear_bias(a, b, bias)
 
@@ -51,7 +52,8 @@ def why_torch(a: Tensor, b: Tensor, bias: Tensor | None = None) -> str:
 
 @cache
 def why_torch_for(a: Kind, b: Kind, bias: torch.dtype | None) -> str:
-    from tutorlib.kernels.hopper.launch import HOPPER, max_clusters
+    from tutorlib.kernels.hopper.launch import max_clusters
+    from tutorlib.kernels.hopper.torch_gemm import HOPPER
 
     if torch.cuda.get_device_capability(a.device) != HOPPER:
         return f"{torch.cuda.get_device_name(a.device)} is no Hopper GPU"
@@ -77,15 +79,19 @@ def leave_to_torch(a: Tensor, b: Tensor, why: str) -> None:
 
 
 def report() -> list[str]:
-    """The products on a GPU that torch computed in place of the kernel, with the reason and the number of calls."""
-    return [f"weight {product} ({calls} calls)" for product, calls in left_to_torch.items()]
+    """The products that torch computed in place of the operator or its kernel: the reason, the number of calls."""
+    return [f"weight {product} ({count(calls, 'call')})" for product, calls in left_to_torch.items()]
+
+
+def as_rows(x: Tensor) -> Tensor:
+    """x (…, K) as (rows, K), K = 0 included; a view that keeps its strides where torch has one."""
+    return x if x.ndim == 2 else x[None].flatten(0, -2)
 
 
 @torch.library.custom_op("tutorlib::linear", mutates_args=())
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x (…, in) · weightᵀ + bias, where weight is (out, in) and bias (out,)."""
-    rows = x if x.ndim == 2 else x.reshape(-1, x.shape[-1])  # a view of a single column keeps its strides
-    return multiply(rows, weight, bias).view(*x.shape[:-1], weight.shape[0])
+    return multiply(as_rows(x), weight, bias).view(*x.shape[:-1], weight.shape[0])
 
 
 @linear.register_fake
@@ -101,7 +107,7 @@ def dgrad(grad: Tensor, weight: Tensor) -> Tensor:
 
 def wgrad(grad: Tensor, x: Tensor) -> Tensor:
     """∂/∂weight: gradᵀ · x (out, in), summed over all rows, so that both are transposed."""
-    return linear(grad.reshape(-1, grad.shape[-1]).mT, x.reshape(-1, x.shape[-1]).mT)
+    return linear(as_rows(grad).mT, as_rows(x).mT)
 
 
 def save_operands(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
@@ -114,7 +120,7 @@ def linear_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     return (
         dgrad(grad, weight) if wants_x else None,
         wgrad(grad, x) if wants_weight else None,
-        *(grad.reshape(-1, grad.shape[-1]).sum(0) if wanted else None for wanted in wants_bias),
+        *(as_rows(grad).sum(0) if wanted else None for wanted in wants_bias),
     )
 
 
@@ -133,23 +139,42 @@ def linear_of_each(info: Any, in_dims: tuple[int | None, ...], x: Tensor, weight
     return torch.stack([linear(*operands) for operands in islice(each, info.batch_size)]), 0
 
 
-def why_plain(x: Tensor, weight: Tensor) -> str:
+def why_plain(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> str:
     """Why a layer leaves its product to torch, which multiplies or refuses it; "" where the operator takes it."""
-    device = x.device.type
-    if device not in ("cpu", "cuda") or x.is_nested or hasattr(weight, "device_mesh"):
+    device, others = x.device.type, [weight] if bias is None else [weight, bias]
+    if device not in ("cpu", "cuda") or x.is_nested or not x.ndim or any(hasattr(it, "device_mesh") for it in others):
         return "the operator takes plain tensors on a CPU or a GPU"
-    if not torch.compiler.is_compiling() and any(unpack_dual(operand).tangent is not None for operand in (x, weight)):
-        return "the operator has no forward-mode derivative"
+    if differentiated_otherwise():
+        return "the operator has no derivative in forward mode, nor one for torch.func"
     if not torch.is_autocast_enabled(device):
-        return "" if x.dtype == weight.dtype else "the operator takes operands of one dtype"
+        return "" if all(it.dtype == x.dtype for it in others) else "the operator takes operands of one dtype"
     return "" if torch.get_autocast_dtype(device) == torch.bfloat16 else "the operator's rule for autocast is bf16"
+
+
+def differentiated_otherwise() -> bool:
+    """Whether forward mode is active, or a transform of torch.func other than vmap, for which there is a rule."""
+    functorch = torch._C._functorch
+    if torch.compiler.is_compiling():  # torch.compile traces none of a transform's properties
+        return forward_ad._current_level >= 0 or functorch.get_dynamic_layer_stack_depth() > 0
+    stack = functorch.get_interpreter_stack() or ()
+    return forward_ad._current_level >= 0 or any(it.key() != functorch.TransformType.Vmap for it in stack)
+
+
+@torch.fx.wrap  # a traced model calls it, as it would nn.Linear
+def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x (…, in) · weightᵀ + bias by the operator, or by torch, which `report` lists where it is not compiled."""
+    why = why_plain(x, weight, bias)
+    result = functional.linear(x, weight, bias) if why else linear(x, weight, bias)
+    if why and not torch.compiler.is_compiling():
+        leave_to_torch(x, weight, why)
+    return result
 
 
 class KernelLinear(nn.Linear):
     """nn.Linear, the same parameters, on the operator."""
 
     def forward(self, x: Tensor) -> Tensor:
-        return super().forward(x) if why_plain(x, self.weight) else linear(x, self.weight, self.bias)
+        return product(x, self.weight, self.bias)
 
 
 def use_kernels(module: nn.Module) -> nn.Module:
@@ -204,7 +229,7 @@ def swiglu_linear(x: Tensor, gate_up: Tensor) -> Tensor:
 
     Where the kernel cannot run, torch computes it: on the CPU in fp32, on a GPU in x's dtype.
     """
-    rows = x.detach().reshape(-1, x.shape[-1]).contiguous()
+    rows = as_rows(x.detach()).contiguous()
     why = fusing_problem(rows, gate_up.detach()) if x.is_cuda else "there is no GPU"
     if not why:
         from tutorlib.kernels.hopper.fused import linear_swiglu
@@ -271,6 +296,5 @@ class FusedMLP(nn.Module):
         self.down = nn.Parameter(plain.down_proj.weight.detach())
 
     def forward(self, x: Tensor) -> Tensor:
-        if why_plain(x, self.down):
-            return functional.linear(swiglu_of(functional.linear(x, self.gate_up)), self.down)
-        return linear(swiglu_linear(x, self.gate_up), self.down)
+        plain = why_plain(x, self.gate_up)
+        return product(swiglu_of(product(x, self.gate_up)) if plain else swiglu_linear(x, self.gate_up), self.down)

@@ -45,8 +45,8 @@ class ComposeView:
 def compose_view(a: Any, b: Any) -> ComposeView:
     """Raises NotationError, TooLarge, NoLayout, and tensor_layouts' LayoutError if that refuses to compose them.
 
-    CuTe composes mode by mode of b. Where b's modes overlap, the sum may carry from one mode of a into the next, and
-    no layout is a∘b; CuTe returns one all the same, so the law (a∘b)(i) = a(b(i)) is tested here.
+    CuTe composes mode by mode of b. Where a sum of b's modes carries from one mode of a into the next, no layout is
+    a∘b; CuTe returns one all the same, so the law (a∘b)(i) = a(b(i)) is tested here.
     """
     outer, inner = layout(a), layout(b)
     composed = compose(outer, inner)
@@ -61,7 +61,7 @@ def compose_view(a: Any, b: Any) -> ComposeView:
     for index, offset in zip(sum(picked, ()), sum(offsets, ()), strict=True):
         if offset is not None and offset != outer(index):
             wrong = f"{text(composed)} has {offset} where a({index}) = {outer(index)}"
-            raise NoLayout(f"No layout is a∘b, as b's modes overlap: {wrong}.")
+            raise NoLayout(f"No layout is a∘b, as a sum of b's modes carries: {wrong}.")
     return ComposeView(outer, inner, composed, picked, offsets)
 
 

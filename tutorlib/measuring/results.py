@@ -254,6 +254,19 @@ def recorded(id: str, shape: Shape) -> Measurement | None:
     return next((measured for measured in found.measurements if measured.shape == shape), None) if found else None
 
 
+def recorded_on(machine: dict[str, Any]) -> list[Measurement]:
+    """Every measurement of figures/data that was taken on this GPU, with this driver and torch."""
+
+    def build(machine: dict[str, Any]) -> tuple[str | None, ...]:
+        return machine["gpu"], machine["driver"], machine["packages"]["torch"]
+
+    files = [json.loads(path.read_text(encoding="utf-8")) for path in (*DATA.glob("*.json"), *SWEEPS.glob("*.json"))]
+    ours = [data for data in files if build(data["machine"]) == build(machine)]
+    rows = [row for data in ours for result in data.get("exercises", {}).values() for row in result["measurements"]]
+    rows += [row for data in ours for row in data.get("points", ())]
+    return [read_point({"name": "", **row}).measurement for row in rows]
+
+
 def records(name: str) -> list[dict[str, Any]]:
     """What was recorded of LAUNCHES or SANITIZER, a dictionary for each GPU."""
     return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(SWEEPS.glob(f"*_{name}.json"))]

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import cycle, islice, pairwise
-from math import ceil
+from math import ceil, isclose
 from typing import Any, NamedTuple
 
 from tutorlib.machine import device
 from tutorlib.machine.device import Clocks, clocks
 from tutorlib.machine.features import Hardware
+from tutorlib.measuring.sm_clock import sm_clock
 from tutorlib.problems.differences import by, find_difference
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, KernelFault, Launcher, Work, fault, new_generator
@@ -23,11 +24,12 @@ LEAD_IN_S = 2e-3  # of the same work before a round: its first times are taken a
 
 @dataclass(frozen=True)
 class Times:
-    """Paired times in µs, kernel[n] beside baseline[n]; clocks sampled while they ran."""
+    """Paired times in µs, kernel[n] beside baseline[n]; clocks sampled while they ran, and counted by `SmClock`."""
 
     kernel: tuple[float, ...]
     baseline: tuple[float, ...]
     clocks: tuple[Clocks, ...] = ()
+    counted_mhz: tuple[float, ...] = ()
 
 
 def buffer_sets(bytes: int, l2: int) -> int:
@@ -56,10 +58,11 @@ def paired(
 
     sets = len(kernels)
     far = sets // 2
+    sm = sm_clock()
     pace = warm_up(kernels, baselines)
     lead_in = ceil(LEAD_IN_S / pace.pair_s)
     times: tuple[list[float], list[float]] = ([], [])
-    sampled = []
+    sampled, counted = [], []
     while len(times[0]) < pairs:
         refresh()
         marks = [torch.cuda.Event(enable_timing=True) for _ in range(2 * sets + 1)]
@@ -70,18 +73,21 @@ def paired(
         for call in islice(cycle(calls), 2 * lead_in):
             call()
         spoil()
+        sm.start()
         in_turn[-1][1]()  # so that the first timed call follows another one, too; the baseline writes elsewhere
         marks[0].record()
         for call, mark in zip(calls, marks[1:], strict=True):
             call()
             mark.record()
+        sm.stop()
         sampled.append(clocks())
         torch.cuda.synchronize()
+        counted.append(sm.mhz())
         steps = [1000 * a.elapsed_time(b) for a, b in pairwise(marks)]
         times[0 if kernel_first else 1].extend(steps[0::2])
         times[1 if kernel_first else 0].extend(steps[1::2])
         verify()
-    return Times(tuple(times[0]), tuple(times[1]), tuple(c for c in sampled if c is not None))
+    return Times(tuple(times[0]), tuple(times[1]), tuple(c for c in sampled if c is not None), tuple(counted))
 
 
 def host_us(call: Call, calls: int = 200) -> float:
@@ -121,6 +127,7 @@ def warm_up(kernels: Sequence[Call], baselines: Sequence[Call]) -> Pace:
 # Measurements ---------------------------------------------------------------------------------------------------------
 
 NOISE = 0.05  # a spread above this is no measurement
+OFF = 0.15  # nor is one whose baseline is farther from its usual time: records of the same work differ by less than 0.1
 TOO_FAST = 0.9  # datasheet rates hold at one clock and a GPU may boost beyond it; this far below the floor is no boost
 
 
@@ -131,9 +138,11 @@ class Measurement:
     median_us, lower_us, upper_us: median and quartiles of the kernel's times; baseline_us: the baseline's median.
     ratio: median over the pairs of baseline time / kernel time, so above 1 is faster than the baseline.
     spread: distance of the quartiles of that ratio, divided by it.
-    n: pairs. clock_mhz: the SM clock under load. throttled: the driver's reasons to slow down, or ().
+    n: pairs. throttled: the driver's reasons to slow down, or ().
+    clock_mhz, counted_mhz: the SM clock under load, as the driver reports it, and as the SMs count it (`SmClock`).
     tflops, gbps: throughput at the median; the other is None.
     regime: "cool": taken in short rounds between which the GPU rests.
+    usual_us: the baseline's time for this work in other records of this GPU, None without any.
     """
 
     shape: tuple[int, ...]
@@ -151,6 +160,8 @@ class Measurement:
     tflops: float | None = None
     gbps: float | None = None
     regime: str = "cool"
+    counted_mhz: int | None = None
+    usual_us: float | None = None
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Measurement":
@@ -164,11 +175,25 @@ class Measurement:
     @property
     def noisy(self) -> str | None:
         """Why this is no measurement, or None."""
+        if self.off:
+            return self.off
         if self.throttled:
             return f"the GPU slowed down ({', '.join(self.throttled)})"
         if self.spread > NOISE:
             return f"the times spread by {self.spread:.0%}"
         return None
+
+    @property
+    def off(self) -> str | None:
+        """Why its baseline contradicts other records, or None. Such a measurement is not recorded."""
+        if self.usual_us is None or abs(self.baseline_us / self.usual_us - 1) <= OFF:
+            return None
+        return f"{self.baseline} took {self.baseline_us:,.1f} µs, elsewhere {self.usual_us:,.1f} µs for the same work"
+
+    def same_work(self, other: "Measurement") -> bool:
+        """Whether both baselines did the same in one regime; FLOP or bytes tell a causal product from a full one."""
+        mine, others = ((m.baseline, m.shape, m.dtype, m.regime) for m in (self, other))
+        return mine == others and isclose(*(m.speeds[0] * m.median_us for m in (self, other)), rel_tol=0.01)
 
     @property
     def rate(self) -> str:
@@ -219,6 +244,7 @@ def summarise(times: Times, problem: Problem, shape: Shape) -> Measurement:
         spread=round((ratio_upper - ratio_lower) / ratio, 4),
         n=len(ratios),
         clock_mhz=round(statistics.median(c.sm_mhz for c in times.clocks)) if times.clocks else None,
+        counted_mhz=round(statistics.median(times.counted_mhz)) if times.counted_mhz else None,
         throttled=tuple(sorted({reason for c in times.clocks for reason in c.throttled})),
         tflops=round(flops / median / 1e6, 2) if flops else None,
         gbps=None if flops else round(bytes / median / 1e3, 1),
@@ -251,30 +277,17 @@ def impossible(measured: Measurement, problem: Problem, hardware: Hardware | Non
 
 # Measuring ------------------------------------------------------------------------------------------------------------
 
-ATTEMPTS = 3  # at a measurement that is not too noisy
-
 
 class WrongWhenTimed(Exception):
     """A timed call gave a wrong result; the message describes it."""
 
 
-def measure(problem: Problem, launcher: Launcher, shape: Shape, pairs: int = PAIRS) -> Measurement:
-    """The kernel's time at a shape beside the baseline's, on the GPU at hand; a noisy measurement is taken again.
-
-    It may still be noisy then: see `Measurement.noisy`. At least `pairs` pairs are timed, in rounds of a few ms between
-    which the GPU rests while outputs are checked. Raises WrongWhenTimed if a timed call's output is wrong or an input
-    was changed, and KernelFault.
-    """
-    with device.own_turn():
-        for _ in range(ATTEMPTS):
-            measured = measure_once(problem, launcher, shape, pairs)
-            if not measured.noisy:
-                break
-    return measured
-
-
 def measure_once(problem: Problem, launcher: Launcher, shape: Shape, pairs: int = PAIRS) -> Measurement:
-    """As `measure`, whatever the noise."""
+    """The kernel's time at a shape beside the baseline's, on the GPU at hand; it may be noisy.
+
+    At least `pairs` pairs are timed, in rounds of a few ms between which the GPU rests while outputs are checked.
+    Raises WrongWhenTimed if a timed call's output is wrong or an input was changed, and KernelFault.
+    """
     try:
         sets = buffer_sets(problem.bytes(shape), device.need_gpu().l2)
         works = [Work(problem, shape) for _ in range(sets)]

@@ -36,12 +36,16 @@ def stream_k(cluster: int, clusters: int, tiles: int, k_tiles: int) -> list[Item
     return items
 
 
+# Clusters of 1, 2, … blocks that an H200 runs at a time: by cudaOccupancyMaxActiveClusters, for a block on every SM
+AT_ONCE = (132, 66, 39, 30, 22, 17, 15, 15)
+
+
 def clusters_at_once(blocks: int, sms: int) -> int:
     """How many clusters of this size run at a time on this number of SMs.
 
-    Those of a cluster are all in one GPC, whose SMs need not be a multiple: on an H200 a sixteenth is left over.
+    Those of a cluster are all in one GPC, whose SMs need not be a multiple: an H200 leaves SMs over (AT_ONCE).
     """
-    return sms // blocks if blocks <= 2 else sms * 15 // 16 // blocks
+    return AT_ONCE[blocks - 1] * sms // AT_ONCE[0]
 
 
 @dataclass(frozen=True)

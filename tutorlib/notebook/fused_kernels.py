@@ -35,7 +35,7 @@ from tutorlib.kernels.layers import (
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
 from tutorlib.measuring.launchers import HostLauncher
-from tutorlib.measuring.timing import measure
+from tutorlib.measuring.trusted import measure
 from tutorlib.notebook.measured import show_ratio
 from tutorlib.problems.fused import linear_gelu, linear_swiglu
 from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host

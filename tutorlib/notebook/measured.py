@@ -167,10 +167,11 @@ def by_shape(swept: SweepResults) -> Rows:
 
 def one_shape(swept: SweepResults, counters: dict[str, str]) -> Rows:
     """Time, speed and counters."""
+    from matplotlib.ticker import EngFormatter
 
     def counted(name: str) -> dict[str, str]:
         found = swept.counters.get(name, {})
-        return {title: f"{found[counter]:.3g}" for title, counter in counters.items() if counter in found}
+        return {title: EngFormatter()(float(f"{found[one]:.3g}")) for title, one in counters.items() if one in found}
 
     rows = [
         (
@@ -191,13 +192,13 @@ def show_speeds(name: str) -> "DataFrame | None":
 
 
 def speed_rows(swept: SweepResults) -> Rows:
-    def shown(speed: float) -> str:
-        return f"{speed:.0f}" if speed >= 10 else f"{speed:.2f}"
+    def shown(speed: float, noisy: str | None = None) -> str:
+        return (ROUGHLY if noisy else "") + (f"{speed:.0f}" if speed >= 10 else f"{speed:.2f}")
 
     rows: dict[str, dict[str, str]] = {name: {} for name in (*swept.names, swept.baseline)}
     for shape in sorted(swept.shapes):
         for point in swept.at(shape):
-            rows[point.name][size(shape)] = shown(point.measurement.speeds[0])
+            rows[point.name][size(shape)] = shown(point.measurement.speeds[0], point.measurement.noisy)
         rows[swept.baseline][size(shape)] = shown(median(p.measurement.speeds[1] for p in swept.at(shape)))
     return [*rows.items()]
 

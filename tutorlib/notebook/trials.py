@@ -19,7 +19,8 @@ from tutorlib.machine.features import MMA_SYNC, WGMMA, Feature
 from tutorlib.measuring.driver import load
 from tutorlib.measuring.launchers import CuteLauncher, HopperLauncher, HostLauncher
 from tutorlib.measuring.results import SweepResults, stacks_of
-from tutorlib.measuring.timing import Measurement, measure, within_noise
+from tutorlib.measuring.timing import Measurement, within_noise
+from tutorlib.measuring.trusted import measure
 from tutorlib.notebook.explain import simulate
 from tutorlib.notebook.measured import NBSP, Rows, explained, show_ratio, show_sweep, size, tables
 from tutorlib.problems.attention import attention_problem

@@ -18,7 +18,7 @@ from cutlass.cute.runtime import from_dlpack, make_fake_stream
 import tutorlib.kernels.hopper as right
 from tests.pages.change import Change, DoesNotApply, swap, without
 from tutorlib.compiling.dsls import lasting_folder
-from tutorlib.kernels.hopper import launch
+from tutorlib.kernels.hopper import launch, tune
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.simulate.ptx import Report
 from tutorlib.simulate.ptx.languages.cute import Traced, compile_with_lines, simulate_host
@@ -26,7 +26,7 @@ from tutorlib.simulate.ptx.languages.cute import Traced, compile_with_lines, sim
 TARGET = "sm_90a"
 ARGUMENTS = ("a", "b", "c", "scale_a", "scale_b", "acc", "flags", "operand")
 SCALE = 0.75
-TORCH = {name: dtype for dtype, name in launch.NAMES.items()}
+TORCH = tune.DTYPES
 
 
 def compile_config(config: HopperConfig, package: ModuleType = launch) -> Traced:

@@ -131,6 +131,28 @@ def test_a_flag_of_one_thread_releases_its_own_stores():
     assert "block 1 loads out[1], and block 0 stores it" in message
 
 
+SHARED_FLAG = """@%p1 st.shared.b32 [%r1+256], 0; bar.sync 0; setp.ge.u32 %p2, %tid_x, 32; @%p2 bra TAKE;
+st.shared.b32 [%r3], %tid_x; bar.warp.sync -1; {0} ret; TAKE: setp.ne.u32 %p4, %tid_x, 32; @%p4 bra PAST;
+AGAIN: {1} setp.eq.u32 %p3, %r6, 0; @%p3 bra AGAIN; {2} PAST: bar.warp.sync -1;"""
+SET, SEE, FENCE = "@%p1 st.volatile.shared.b32 [%r1+256], 1;", "ld.volatile.shared.b32 %r6, [%r1+256];", "membar.cta;"
+
+
+@pytest.mark.parametrize(
+    ("give", "take", "behind", "ordered"),
+    [(FENCE + SET, SEE, FENCE, True), (SET, SEE, FENCE, False), (FENCE + SET, SEE, "", False),
+     (SET.replace("volatile", "release.cta"), SEE.replace("volatile", "acquire.cta"), "", True),
+     (FENCE + "@%p1 atom.shared.exch.b32 %r7, [%r1+256], 1;", "atom.shared.or.b32 %r6, [%r1+256], 0;", FENCE, True)],
+)  # fmt: skip
+def test_a_flag_in_shared_memory_that_one_lane_polls_while_its_warp_waits(give, take, behind, ordered):
+    found = told(f"{ADDRESS} {SHARED_FLAG.format(give, take, behind)} {READ}")
+    assert [kind for kind, _ in found] == ([] if ordered else ["race"]), found
+
+
+def test_volatile_accesses_order_no_more_than_others():
+    body = f"{ADDRESS} st.volatile.shared.b32 [%r3], %tid_x; {OTHERS_READ.replace('ld.shared', 'ld.volatile.shared')}"
+    assert [kind for kind, _ in told(body)] == ["race"]
+
+
 # clusters -----------------------------------------------------------------------------------------------------------
 
 MEET = "barrier.cluster.arrive; barrier.cluster.wait;"
@@ -184,6 +206,18 @@ def test_a_store_to_the_shared_memory_of_another_block():
     found = told(REMOTE.format("", MEET), threads=32, blocks=2, declared=".reqnctapercluster 2, 1, 1")
     assert [kind for kind, _ in found] == ["race"]
     assert "reads what thread 0 of block 1 wrote" in found[0][1]
+
+
+STORE_ASYNC = f"""{ADDRESS} {NUMBERS} @%p1 mbarrier.init.shared.b64 [%r1+256], 1;
+@%p1 mbarrier.arrive.expect_tx.shared.b64 _, [%r1+256], 128; {MEET} add.u32 %r2, %r1, 256;
+mapa.shared::cluster.u32 %r14, %r3, %r12; mapa.shared::cluster.u32 %r15, %r2, %r12;
+st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%r14], %r11, [%r15]; {{0}}
+ld.shared.b32 %r9, [%r3]; st.global.b32 [%rd5], %r9; {MEET}"""
+
+
+@pytest.mark.parametrize(("wait", "kinds"), [(WAIT, set()), ("", {"unwaited"})])
+def test_words_that_an_mbarrier_of_another_block_counts(wait, kinds):
+    assert {kind for kind, _ in told(STORE_ASYNC.format(wait), threads=32, blocks=2, cluster=(2,))} == kinds
 
 
 def test_a_block_must_not_end_while_others_use_its_shared_memory():

@@ -30,6 +30,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "unguarded.ptx").write_text(UNGUARDED)
     (tmp_path / "broken.py").write_text("import nothing_of_this_name\n")
     (tmp_path / "empty.py").write_text("")
+    (tmp_path / "template.ptx").write_text(".version 8.0\n.target sm_80\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -149,6 +150,7 @@ VECTOR = ("--arg", "64:fp32")
         (("doubled.ptx", *VECTOR), "a kernel of PTX or CUDA C++ needs a grid"),
         (("doubled.ptx", *VECTOR, *GRID), "doubled takes 3 parameters, not 1"),
         (("doubled.ptx::tripled", *VECTOR, *GRID), "name one of doubled"),
+        (("template.ptx", *GRID), "the module has 0 kernels: name an instance, such as scale<float, 4>"),
         (("doubled.ptx", "--grid", "two"), "--grid two: one to three sizes, as --grid 8x4"),
         (("doubled.ptx", "--block", "1x2x3x4"), "--block 1x2x3x4: one to three sizes"),
         (("doubled.ptx", "--arch", "hopper"), "--arch hopper: a compute capability is 80 (Ampere), 90a (Hopper)"),

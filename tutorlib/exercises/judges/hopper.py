@@ -4,7 +4,7 @@ The sandbox shows this module, and nothing else of the pages.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.evidence import CuteRequest
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.facts import LaunchReports, issued_as
-from tutorlib.checking.part import Filled, HostFunction, KernelSettings, Part, need_callable, require_jit
+from tutorlib.checking.part import Filled, HostFunction, Part, need_callable, require_jit
 from tutorlib.checking.randomness import fresh_rng
 from tutorlib.checking.values import attempt, shorten
 from tutorlib.compiling.compiled import Compiled
@@ -262,16 +262,7 @@ def stores_in_turn(compiled: Compiled) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class WholeKernel(Part):
-    """The answer takes M, N and K and returns (its configuration, its parts).
-
-    small: the configurations that are simulated, by shape, in place of the answer's.
-    """
-
-    small: Mapping[Shape, KernelSettings]
-
-    @property
-    def sizes_simulated(self) -> tuple[Shape, ...]:
-        return tuple(self.small)
+    """The answer takes M, N and K and returns (its configuration, its parts)."""
 
     def look(self, answer: Answer, points: float) -> Verdict | None:
         """A configuration that the model, or the sweep of levers, has as slow at its square."""
@@ -321,25 +312,22 @@ def specialized(filled: Filled, **settings: Any) -> HostFunction:
 
 @dataclass(frozen=True, kw_only=True)
 class Chosen(Part):
-    """An answer that returns the HopperConfig for (M, N, K), or that takes nothing and returns one for all shapes.
+    """An answer that returns the HopperConfig for (M, N, K).
 
-    by_shape: which of the two. timed: the shapes that a GPU times, where the choice must not be far off by the model.
+    timed: the shapes that a GPU times, where the choice must not be far off by the model.
     drawn: others, of which no answer can have a list.
     close: without a GPU a choice loses a point if the model expects more than this times the best for a timed shape,
         or for one of those `told`.
-    levers: a sweep. Without a GPU a choice loses a point if the sweep has one like it that was slow at a timed shape.
     """
 
-    by_shape: bool
     timed: tuple[Shape, ...]
     told: tuple[Shape, ...] = ()
     drawn: tuple[Shape, ...] = ()
     close: float
-    levers: str = ""
 
     def choice(self, answer: Answer, shape: Shape) -> "HopperConfig":
         """Raises WrongKind."""
-        config, fault = attempt(need_callable(answer), shape if self.by_shape else ())
+        config, fault = attempt(need_callable(answer), shape)
         if fault:
             raise WrongKind(fault.what)
         return need_config(config, shape)
@@ -352,8 +340,7 @@ class Chosen(Part):
         if not device.why_not(WGMMA):  # which tells more
             return None
         near = {shape: config for shape, config in choices.items() if shape not in self.drawn}
-        slow = (far_off(*one, self.close) or measured_slow(*one, self.levers) for one in near.items())
-        what = next(filter(None, slow), "")
+        what = next(filter(None, (far_off(*one, self.close) for one in near.items())), "")
         return Verdict(points - 1, ("right, but " + what, "Speed not run.")) if what else None
 
     def host(self, answer: Answer, simulated: Shape = ()) -> HostFunction:

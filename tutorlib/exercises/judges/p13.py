@@ -56,7 +56,7 @@ class Configured(Part):
         if config.stages < 2:
             return wrong(Flaw(f"{count(config.stages, 'stage')}: the loop needs two or more.", Fail.CONFIG))
         if device.why_not(MMA_SYNC) and (slow := self.too_slow(answer, config)):
-            return Verdict(points / 2, (slow, "The table above has four of these numbers; 12.6 is the fifth."))
+            return Verdict(points / 2, (slow, "The exercise's table has the five numbers."))
         return None
 
     def too_slow(self, answer: Answer, config: GemmConfig) -> str:

@@ -26,6 +26,7 @@ class PartFlaw(FailureKind):
     THREADS = "threads of a block"
     COLUMNS = "columns"
     FREED_LATE = "freed late"
+    RELINQUISHED_LATE = "relinquished late"
 
 
 def config_of(pair: bool, **settings: Any) -> "BlackwellConfig":
@@ -83,6 +84,13 @@ def freed_late(reports: LaunchReports) -> str | None:
         "so the tensor cores could start the next tile then.",
         PartFlaw.FREED_LATE,
     )
+
+
+def relinquished_late(reports: LaunchReports) -> str | None:
+    """That a block keeps others from allocating while it multiplies, or None."""
+    first = next((one.opcode for one in issued_as(reports, "tcgen05.relinquish|tcgen05.mma")), "")
+    what = "the next block on the SM cannot allocate before this one has multiplied: relinquish in `allocate`."
+    return Flaw(what, PartFlaw.RELINQUISHED_LATE) if first.startswith("tcgen05.mma") else None
 
 
 def in_halves(issue: Callable[..., None]) -> Callable[..., None]:

@@ -3,9 +3,7 @@
 The sandbox shows this module, and nothing else of the page.
 """
 
-import gc
 import tempfile
-import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -65,68 +63,7 @@ def described(call: Given) -> str:
     return ", ".join([*said, *map(repr, constants), *([] if arch == ARCH else [arch])])
 
 
-# 20.4: what a cache compiles, runs and keeps --------------------------------------------------------------------------
-
-Call = tuple[int, Hashable, int]  # which of two caches is called, the key, and the number of tensors
-
-
-class Vector(str):
-    """Stands for a tensor, by its name."""
-
-
-def cached_calls(answer: Served, calls: Sequence[Call], refused: Hashable = None) -> Record:
-    """What each call compiles, runs and returns; whether one key serves all of a call; and whether at most the last
-    call's tensors are in memory at the end. refused: a key whose first compilation fails.
-    """
-    events: list[str] = []
-    made, left, built = [0, 0], {refused} - {None}, 0
-    call = calls[0]
-
-    def key_of(*tensors: Vector) -> Hashable:
-        nonlocal built
-        built += 1
-        return call[1]
-
-    def make(cache: int) -> Any:
-        def compile(*tensors: Vector) -> Any:
-            events.append(f"compile for {tensors}")
-            if call[1] in left:
-                left.clear()
-                raise RuntimeError("it does not compile")
-            made[cache] += 1
-            name = f"function {made[cache]} of cache {cache + 1}"
-
-            def compiled(*given: Vector) -> str:
-                events.append(f"run {name} on {given}")
-                return f"what {name} returns for {given}"
-
-            return compiled
-
-        return need_function(answer(compile, key_of), "an object that you can call with tensors")
-
-    caches = [make(0), make(1)]
-    tensors: list[weakref.ref[Vector]] = []
-    record: Record = {"compilations and runs": {}, "result": {}}
-    for nth, call in enumerate(calls, 1):
-        of = f"call {nth}, with the key {call[1]!r}"
-        events.clear()
-        given = [Vector(f"{name}{nth}") for name in "xyz"[: call[2]]]
-        tensors += map(weakref.ref, given)
-        try:
-            result = caches[call[0]](*given)
-            record["result"][of] = result if isinstance(result, str) else f"a {type(result).__name__}"
-        except RuntimeError:
-            record["result"][of] = "the compiler's error"
-        record["compilations and runs"][of] = "; ".join(events)
-    gc.collect()
-    alive = sum(one() is not None for one in tensors) - len(given)
-    return record | {
-        "keys of a call": "one" if built <= len(calls) + 2 * sum(made) else f"{built} in {len(calls)} calls",
-        "tensors in memory": "those of the last call" if alive <= 1 else f"those of the last call, and {alive} others",
-    }
-
-
-# 20.5: a function compiled once, for all calls with torch's tensors ---------------------------------------------------
+# 20.4: a function compiled once, for all calls with torch's tensors ---------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -201,7 +138,7 @@ def compiled_calls(answer: Served, trial: str, start: int) -> Record:
     }
 
 
-# 20.7: a compiled function, x *= n, saved in a folder for the next process --------------------------------------------
+# 20.5: a compiled function, x *= n, saved in a folder for the next process --------------------------------------------
 
 GET, PUT, CUT_SHORT = "get", "put", "cut short"
 Step = tuple[str, str, int]  # a call of the answer, or a file of another process; the function's name; n
@@ -277,14 +214,13 @@ def saved_calls(answer: Served, steps: Sequence[Step]) -> Record:
     return record
 
 
-# 20.6: launches captured in a CUDA graph, and replayed for other inputs -----------------------------------------------
+# 20.6: launches compiled once, captured in CUDA graphs, and replayed for other inputs ---------------------------------
 #
 # Without a GPU torch.cuda is a stand-in on tensors in host memory, with CUDA's rules for streams, captures and replays.
 # Work runs when it is issued. A capture runs nothing: it keeps the launches on its stream, and torch's operations, for
 # replays.
 
 LAUNCHES = 3
-SIZE = 8
 LEGACY = 0  # the handle of the default stream
 
 
@@ -373,14 +309,14 @@ class StandInCuda:
         self.capture: Graph | None = None
         self.graphs: list[Graph] = []
         self.events: list[str] = []
-        self.loaded = False
+        self.loaded: set[object] = set()
 
     def note(self, event: str) -> None:
         """An event, once where it is repeated."""
         if self.events[-1:] != [event]:
             self.events.append(event)
 
-    def launch(self, work: Callable[[], object], stream: Any) -> None:
+    def launch(self, kernel: object, work: Callable[[], object], stream: Any) -> None:
         """work: what the kernel does. stream: as a compiled function takes it. Raises CudaRefuses."""
         from torch.utils._python_dispatch import _disable_current_modes
 
@@ -392,13 +328,13 @@ class StandInCuda:
             what = "launched on the default stream during a capture, which has a stream of its own; CUDA refuses that"
             raise CudaRefuses(what, CudaFlaw.LEGACY_STREAM)
         if self.capture and handle == self.captured_on.cuda_stream:
-            if not self.loaded:
+            if kernel not in self.loaded:
                 what = "the kernel's first launch is inside the capture, and a first launch loads the kernel"
                 raise CudaRefuses(what, CudaFlaw.COLD)
             self.capture.work.append(work)
             self.capture.launches += 1
             return
-        self.loaded = True
+        self.loaded.add(kernel)
         self.note("launch")
         with _disable_current_modes():  # a capture keeps what the host issues, and not what a kernel does
             work()
@@ -445,55 +381,67 @@ class StandInCuda:
         )
 
 
-def graph_calls(answer: Served, n: int, examples: "list[Tensor]", calls: "list[tuple[int, Tensor]]") -> Record:
-    """Graphs of y = n·x, launched LAUNCHES times from x to y and on; and calls: which graph is replayed, and x."""
+def graph_calls(answer: Served, n: int, calls: "list[Tensor]") -> Record:
+    """Calls of y = n·x, launched LAUNCHES times from x to y and on; compiled for each dtype."""
     import torch
 
     cuda = StandInCuda()
-    given = [(x.clone(), torch.full_like(x, -1.0)) for x in examples]
+    made: list[torch.dtype] = []
     record: Record = {"error": "", "tensors of the caller that it writes to": "none", "events of a call": {}, "y": {}}
     last: dict[str, Tensor] = {}
+    given: list[Tensor] = []
+
+    def compile(x: "Tensor", y: "Tensor") -> Callable[..., None]:
+        made.append(x.dtype)
+        return launches_on(cuda, n)
+
     with cuda.in_torch():
         try:
-            made = (answer(launches_on(cuda, n), x, y) for x, y in given)
-            graphs = [need_function(one, "a function that replays the graph") for one in made]
-            record["launches in each graph"] = ", ".join(str(graph.launches) for graph in cuda.graphs)
-            for (x, y), example in zip(given, examples, strict=True):
-                if not (x.equal(example) and y.eq(-1.0).all()):
-                    record["tensors of the caller that it writes to"] = "an example"
-                x.fill_(torch.nan)
-            for nth, (which, x) in enumerate(calls, 1):
+            call = need_function(answer(compile, lambda x: str(x.dtype)), "a function that replays graphs")
+            for nth, x in enumerate(calls, 1):
                 cuda.events.clear()
-                y = graphs[which](new := x.clone())
+                y = call(new := x.clone())
                 if not isinstance(y, torch.Tensor):
                     kind = Fail.GIVES(type=type(y).__name__)
                     return record | {"error": Flaw(f"a call should return y; it returns {y!r}.", kind)}
-                if not (new.equal(x) and given[which][0].isnan().all()):
+                if not (new.equal(x) and all(old.isnan().all() for old in given)):
                     record["tensors of the caller that it writes to"] = "the x of a call"
-                record["events of a call"][f"call {nth}"] = ", ".join(cuda.events)
-                record["y"][f"call {nth}"], last[f"graph {which + 1}"] = y.clone(), y
+                if (like := f"{len(x)} numbers in {x.dtype}") in last:
+                    record["events of a call"][f"call {nth}"] = ", ".join(cuda.events)
+                record["y"][f"call {nth}"], last[like] = y.clone(), y
+                given.append(new.fill_(torch.nan))
         except CudaRefuses as error:
             record["error"] = error.args[0]
         except Exception as error:
             record["error"] = raised("it", error)
-    return record | {"y after all calls": last}
+    return record | {
+        "number of compilations": len(made),
+        "launches in each graph": ", ".join(str(graph.launches) for graph in cuda.graphs),
+        "y after all calls": last,
+    }
 
 
 def launches_on(cuda: StandInCuda, n: int) -> Callable[..., None]:
-    """What the answer captures: launches(x, y, stream) issues LAUNCHES kernels, y = n·x."""
+    """What the answer captures: launches(x, y, stream) issues LAUNCHES times the kernel y = n·x."""
 
     def run(source: "Tensor", y: "Tensor") -> None:
         y.copy_(n * source)
 
     def launches(x: "Tensor", y: "Tensor", stream: Any) -> None:
         for source in (x, *[y] * (LAUNCHES - 1)):
-            cuda.launch(partial(run, source.detach(), y.detach()), stream)
+            cuda.launch(run, partial(run, source.detach(), y.detach()), stream)
 
     return launches
 
 
-def vectors(rng: Random, count: int) -> "list[Tensor]":
-    """Vectors of whole numbers, whose products are exact."""
+def vectors(rng: Random, kinds: str) -> "list[Tensor]":
+    """Vectors of whole numbers, whose products are exact, in fp32 or, for a capital, fp64; a letter is a length."""
     import torch
 
-    return [torch.tensor([float(rng.randint(1, 99)) for _ in range(SIZE)]) for _ in range(count)]
+    sizes = dict(zip("ab", rng.sample(range(4, 16), 2), strict=True))
+    return [
+        torch.tensor(rng.choices(range(1, 99), k=sizes[kind.lower()])).to(
+            torch.float32 if kind.islower() else torch.float64
+        )
+        for kind in kinds
+    ]

@@ -8,17 +8,16 @@ A table is for one exercise, or for several: `["05.2 05.3".remedies]`. Its parts
 - `mistakes`: a wrong answer that people write, by its name in the page's code, and what `check` says of it.
 """
 
-import re
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
 from tutorlib.checking.exercise import Answer, Exercise
 from tutorlib.checking.values import Mistake
-from tutorlib.failure import Fault
+from tutorlib.failure import Fault, remedies
 
 
 @dataclass
@@ -36,19 +35,11 @@ def words_of(page: str) -> Mapping[str, Words]:
     file = Path(__file__).with_name(f"{page}.toml")
     words: dict[str, Words] = defaultdict(Words)
     for ids, table in tomllib.loads(file.read_text(encoding="utf-8") if file.exists() else "").items():
-        remedies = {when: says for row, says in table.get("remedies", {}).items() for when in faults(row)}
         for id in ids.split():
             words[id].hints += tuple(table.get("hints", ()))
-            words[id].remedies |= remedies
+            words[id].remedies |= remedies(table.get("remedies", {}))
             words[id].mistakes |= table.get("mistakes", {})
     return dict(words)
-
-
-def faults(row: str) -> Iterator[Fault]:
-    """The kinds of failure that a row names, with their fields: "outside tensor=c | race" names two."""
-    for name in row.split(" | "):
-        kind, *fields = re.split(r" (\w+)=", name)
-        yield Fault(kind, frozenset(zip(fields[::2], fields[1::2], strict=True)))
 
 
 def with_words(exercise: Exercise) -> Exercise:

@@ -71,7 +71,7 @@ function composeView(a, b) {
     const [index, offset] = [picked[row][column], offsets[row][column]];
     if (offset !== null && offset !== at(a, index)) {
       const wrong = `${text(composed)} has ${offset} where a(${index}) = ${at(a, index)}`;
-      throw new Problem(`No layout is a∘b, as b's modes overlap: ${wrong}.`);
+      throw new Problem(`No layout is a∘b, as a sum of b's modes carries: ${wrong}.`);
     }
   }
   return { a, b, composed, picked, offsets };

@@ -6,8 +6,8 @@ __getattr__ = lazy(
     __name__,
     {
         "config": "LINE VECTOR GemmConfig",
-        "gemm": "make_gemm store_elements store_through_smem",
+        "gemm": "make_gemm store_elements",
         "main_loops": "multistage",
-        "thread_share": "Accumulators GlobalToShared Operand Steps make_mma smem_layout",
+        "thread_share": "Accumulators GlobalToShared Operand Steps make_mma",
     },
 )

@@ -11,7 +11,6 @@ from typing import Any
 
 import cutlass
 from cutlass import cute
-from cutlass.cute.nvgpu import CopyUniversalOp
 from cutlass.memory import SmemAllocator
 
 from tutorlib.kernels.ampere.config import VECTOR, GemmConfig
@@ -60,31 +59,6 @@ def store_elements(
     for n in cutlass.range_constexpr(cute.size(registers)):
         if cute.elem_less(coordinates[n], shape):
             target[n] = registers[n]
-
-
-@cute.jit
-def store_through_smem(acc: Accumulators) -> None:
-    """Page 10's detour: to shared memory in the MMA's order, and from there to C in rows. Whole tiles only."""
-    if cutlass.const_expr(not acc.whole):
-        raise ValueError(f"C = {acc.shape} is not made of whole tiles")
-    rows, columns, _ = acc.config.tile
-    rows_of_128_bytes = cute.make_layout((8, 64), stride=(64, 1))
-    atom = cute.make_composed_layout(cute.make_swizzle(3, 3, 3), 0, rows_of_128_bytes)
-    tile = cute.tile_to_shape(atom, (rows, columns), (0, 1))
-    sC = SmemAllocator().allocate_tensor(acc.gC.element_type, tile, byte_alignment=128)
-    by_columns = cute.composition(sC, (None, n_order(acc.config)))  # in the order of the MMA's columns
-    cute.autovec_copy(acc.rounded(), with_rest(acc.math.partition_C(by_columns)))
-    cute.arch.sync_threads()
-    atom = cute.make_copy_atom(CopyUniversalOp(), acc.gC.element_type, num_bits_per_copy=128)
-    lanes = columns // VECTOR
-    threads = cute.make_layout((acc.config.threads // lanes, lanes), stride=(lanes, 1))
-    in_rows = cute.make_tiled_copy_tv(atom, threads, cute.make_layout((1, VECTOR)))
-    thread, _, _ = cute.arch.thread_idx()
-    mine = in_rows.get_slice(thread)
-    from_smem = mine.partition_S(sC)
-    registers = cute.make_fragment_like(from_smem)
-    cute.copy(in_rows, from_smem, registers)
-    cute.copy(in_rows, registers, mine.partition_D(acc.gC))
 
 
 # The kernel -----------------------------------------------------------------------------------------------------------

@@ -46,12 +46,10 @@ def with_rest(share: cute.Tensor) -> cute.Tensor:
 # Copies and operands --------------------------------------------------------------------------------------------------
 
 
-def make_copy_g2s(
-    config: GemmConfig, dtype: type[cutlass.Numeric], cache: LoadCacheMode = LoadCacheMode.GLOBAL
-) -> cute.TiledCopy:
-    """cp.async of 128 bits, by default past the L1 cache; threads run along the rows of a K tile, then down."""
+def make_copy_g2s(config: GemmConfig, dtype: type[cutlass.Numeric]) -> cute.TiledCopy:
+    """cp.async of 128 bits, past the L1 cache; threads run along the rows of a K tile, then down."""
     lanes = min(config.tile[2], LINE) // VECTOR
-    atom = cute.make_copy_atom(CopyG2SOp(cache_mode=cache), dtype, num_bits_per_copy=128)
+    atom = cute.make_copy_atom(CopyG2SOp(cache_mode=LoadCacheMode.GLOBAL), dtype, num_bits_per_copy=128)
     threads = cute.make_layout((config.threads // lanes, lanes), stride=(lanes, 1))
     return cute.make_tiled_copy_tv(atom, threads, cute.make_layout((1, VECTOR)))
 

@@ -18,7 +18,7 @@ from typing import Any
 import cutlass
 from cuda.bindings.driver import CUstream
 from cutlass import BFloat16, Float32, Int32, Int64, cute
-from cutlass.cute.nvgpu import cpasync, warpgroup
+from cutlass.cute.nvgpu import cpasync
 from cutlass.cute.nvgpu.warp import StMatrix8x8x16bOp
 from cutlass.memory import SmemAllocator
 from cutlass.pipeline import PipelineUserType, make_pipeline_state
@@ -34,47 +34,12 @@ from tutorlib.kernels.attention.roles import (
     first_turn,
     last_turn,
     make_mmas,
-    softmax_first,
 )
 from tutorlib.kernels.attention.schedule import MMA_M, WARPGROUP, AttentionConfig, DrawnTile, Order, Tile
 from tutorlib.kernels.hopper.first import ALIGNMENT, BOX, BoxCopy, boxes
 from tutorlib.kernels.hopper.pipeline import Tma, smem_layout
 
 LOG2_E = math.log2(math.e)
-
-
-@cute.jit
-def consume_blocks(me: Consumer, tile: Tile, q_full: cute.Pointer, config: cutlass.Constexpr) -> None:
-    """Blocks n_blocks - 1 … 0; those from `unmasked` on need the mask, which the last one always gets."""
-    n_blocks, unmasked = tile.n_blocks, tile.unmasked
-    k_state = tile.carried(make_pipeline_state(PipelineUserType.Consumer, config.stages))
-    v_state = tile.carried(make_pipeline_state(PipelineUserType.Consumer, config.stages))
-    me.tOrO.fill(0)
-    if cutlass.const_expr(not config.persistent):
-        cute.arch.mbarrier_wait(q_full, Int32(0))
-        first_turn(me)
-    me.take_turn()
-    me.issue_s(k_state)
-    me.pass_turn()
-    warpgroup.wait_group(0)
-    me.free_k(k_state)
-    k_state.advance()
-    me.mask(n_blocks - 1)
-    softmax_first(me.softmax, me.parts.by_row(me.tSrS), me.parts.by_row(me.tOrP))
-    if cutlass.const_expr(config.causal):
-        for number in cutlass.range(n_blocks - 1 - unmasked, unroll=1):
-            me.parts.step(me, k_state, v_state, n_blocks - 2 - number, True)
-            k_state.advance()
-            v_state.advance()
-    for number in cutlass.range(cutlass.min(unmasked, n_blocks - 1), unroll=1):
-        me.parts.step(me, k_state, v_state, unmasked - 1 - number, False)
-        k_state.advance()
-        v_state.advance()
-    if cutlass.const_expr(not config.persistent):
-        last_turn(me)
-    me.issue_o(v_state)
-    warpgroup.wait_group(0)
-    me.free_v(v_state)
 
 
 @cute.jit
@@ -190,7 +155,7 @@ def attend_tile(block: Block, tile: Tile) -> None:
         config,
         parts,
     )
-    consume_blocks(me, tile, block.q_ring.full, config)
+    parts.consume(me, tile, block.q_ring.full)
     logs = cute.make_rmem_tensor(2, Float32)
     me.softmax.normalize(parts.by_row(me.tOrO), logs)
     if cutlass.const_expr(mLSE is not None):

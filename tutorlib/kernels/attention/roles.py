@@ -340,6 +340,40 @@ def produce_blocks(loads: BlockLoads, n_blocks: Int32) -> None:
     loads.load_v(Int32(0), v_state)
 
 
+@cute.jit
+def consume_blocks(me: Consumer, tile: Tile, q_full: cute.Pointer) -> None:
+    """Blocks n_blocks - 1 … 0; those from `unmasked` on need the mask, which the last one always gets."""
+    n_blocks, unmasked, config = tile.n_blocks, tile.unmasked, me.config
+    k_state = tile.carried(make_pipeline_state(PipelineUserType.Consumer, config.stages))
+    v_state = tile.carried(make_pipeline_state(PipelineUserType.Consumer, config.stages))
+    me.tOrO.fill(0)
+    if cutlass.const_expr(not config.persistent):
+        cute.arch.mbarrier_wait(q_full, Int32(0))
+        first_turn(me)
+    me.take_turn()
+    me.issue_s(k_state)
+    me.pass_turn()
+    warpgroup.wait_group(0)
+    me.free_k(k_state)
+    k_state.advance()
+    me.mask(n_blocks - 1)
+    softmax_first(me.softmax, me.parts.by_row(me.tSrS), me.parts.by_row(me.tOrP))
+    if cutlass.const_expr(config.causal):
+        for number in cutlass.range(n_blocks - 1 - unmasked, unroll=1):
+            me.parts.step(me, k_state, v_state, n_blocks - 2 - number, True)
+            k_state.advance()
+            v_state.advance()
+    for number in cutlass.range(unmasked, unroll=1):
+        me.parts.step(me, k_state, v_state, unmasked - 1 - number, False)
+        k_state.advance()
+        v_state.advance()
+    if cutlass.const_expr(not config.persistent):
+        last_turn(me)
+    me.issue_o(v_state)
+    warpgroup.wait_group(0)
+    me.free_v(v_state)
+
+
 @dataclass(frozen=True)
 class AttentionParts:
     """The slots. Each takes a function with the parameters of the one that fills it by default."""
@@ -353,6 +387,7 @@ class AttentionParts:
     step: Callable[..., None] = step
     take_turn: Callable[..., None] = take_turn
     pass_turn: Callable[..., None] = pass_turn
+    consume: Callable[..., None] = consume_blocks
 
 
 COURSE = AttentionParts()

@@ -5,7 +5,6 @@ from tutorlib import lazy
 __getattr__ = lazy(
     __name__,
     {
-        "tutorlib.dsl.tracing": "fence_before",
         "config": "PAIR BlackwellConfig",
         "gemm": "SMS Block Parts await_empty make_blackwell_gemm make_block tma_atoms",
         "parts": "TileSteps make_t2r",

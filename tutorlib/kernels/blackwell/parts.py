@@ -9,7 +9,7 @@ from cutlass import BFloat16, Boolean, Float32, Int16, Int32, cute
 from cutlass.cute.nvgpu import OperandMajorMode, tcgen05
 from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
-from tutorlib.dsl.tracing import fence_after, fence_before
+from tutorlib.dsl.tracing import fence_after
 from tutorlib.kernels.blackwell.config import BOX, MMA_WARP, ROWS, BlackwellConfig
 from tutorlib.kernels.hopper.first import BoxCopy
 from tutorlib.kernels.hopper.specialized import TileWalk
@@ -257,7 +257,6 @@ def store_tiles(steps: TileSteps) -> None:
             steps.read(acc.index, part)
             cute.arch.fence_view_async_tmem_load()
             if part == steps.parts - 1:
-                fence_before()
                 with cute.arch.elect_one():
                     cute.arch.mbarrier_arrive(steps.free + acc.index, steps.leader)
             steps.write(number, part)

@@ -48,6 +48,7 @@ class Constants:
         alone_crossing: factor on crossing and straddling for them, since such requests are seldom merged.
     drift: how much longer a K tile takes blocks without clusters, as a fraction, once rounds of tiles have brought
         them out of step. coupling: the same for each other block of a cluster, which shares its loads and waits for it.
+    inside, outside: TMA's cycles for a line of a row in the matrix, and of one beyond its edge, which it fills with 0.
     latency: cycles from the request for a stage to its arrival with all of a block's stages in flight, except those
         held: the one being read, and the next until its loads have been issued.
     hbm_bytes: of A and B, per µs of the GPU. long: factor where a row of a K tile fills two lines, which device memory
@@ -55,7 +56,7 @@ class Constants:
     start: µs of every launch; gather: more for each other block of a cluster. last: cycles of the last tile's stores.
     store: cycles from a tile's last multiplication to the next tile's first; in ping-pong the other tile's
         multiplication hides them while it lasts. deferred: the same where stores are deferred.
-    exchange: cycles to send all accumulators of a tile to other blocks of a cluster that splits K, and to add them.
+    exchange: cycles in which a block that receives a tile's accumulators from another, which splits its K, adds them.
     shares: µs of stream-K's assignment of K tiles to blocks, even if no tile is cut.
     share: cycles to hand over a tile's accumulators through L2 and to add them; wait: for them, however small.
     """
@@ -71,6 +72,8 @@ class Constants:
     alone_crossing: float
     drift: float
     coupling: float
+    inside: float
+    outside: float
     latency: float
     held: float
     hbm_bytes: float
@@ -184,7 +187,7 @@ def cost(
         clusters = min(clusters, tiles)
         waves = ceil(tiles / clusters)
         steps, stores = waves * ceil(k_tiles / config.split_k), waves - 1
-        extra = waves * known.exchange * area * (1 - 1 / config.split_k)
+        extra = waves * known.exchange * area * (config.split_k - 1) / config.receivers
     busy_sms, rounds = clusters * config.cluster_blocks / sms, max(tiles / clusters, 1.0)
     step = step_cycles(config, (m, n, k), busy_sms, rounds, cut / tiles, known)
     between = (store + work.cycles) * area
@@ -229,9 +232,19 @@ def step_cycles(
     if config.cluster_blocks == 1:
         together = known.drift * (1 - 1 / rounds)
         from_l2 = cut * from_l2 + (1 - cut) * l2(known.alone_bytes, known.alone_crossing)
+    out_m, out_n = rows_outside(mnk[0], tile_m, cluster_m, rounds), rows_outside(mnk[1], tile_n, cluster_n, rounds)
+    rows, out = (tile_m - out_m) / cluster_n + (tile_n - out_n) / cluster_m, out_m / cluster_n + out_n / cluster_m
+    tma = (known.inside * rows + known.outside * out) * row / LINE
     in_flight = known.latency / (config.ab_stages - known.held)
-    limits = (mma, smem, from_l2, in_flight, known.least * row / LINE)
+    limits = (mma, smem, from_l2, tma, in_flight, known.least * row / LINE)
     return sum(limit**SHARPNESS for limit in limits) ** (1 / SHARPNESS) * (1 + together)
+
+
+def rows_outside(extent: int, tile: int, cluster: int, rounds: float) -> float:
+    """Rows of a block's tiles beyond the matrix's edge: its worst tile's, and like the average in its other rounds."""
+    tiles = ceil(extent / (tile * cluster)) * cluster
+    beyond = tiles * tile - extent
+    return min(beyond, tile) / rounds + beyond / tiles * (1 - 1 / rounds)
 
 
 def crossed(length: int, known: Constants) -> float:
@@ -271,10 +284,9 @@ def in_squares(config: HopperConfig, m: int, n: int, sms: int) -> HopperConfig:
     """The same, but in bands of SQUARE where blocks without clusters compute all tiles at once.
 
     Neighbors seem to share a read of L2 if they ask for a line together (L2 Request Coalescer: Nsight Compute,
-    Profiling Guide). A square of tiles has the fewest rows and columns, so it needs the fewest lines: a quarter faster
-    on an H100 (`tutor sweep gemm_bands`). In more waves, narrow bands would read A more often from device memory. And
-    where the last band is narrower, unless it is short, kernels were up to 16 % slower
-    (figures/data/explored/h100_bands.jsonl).
+    Profiling Guide). A square of tiles has the fewest rows and columns, so it needs the fewest lines. In more waves,
+    narrow bands would read A more often from device memory. And where the last band is narrower, unless it is short,
+    kernels were up to 16 % slower (figures/data/explored/h100_bands.jsonl).
     """
     if config.transposed:
         m, n = n, m
@@ -290,4 +302,9 @@ def choose(m: int, n: int, k: int, sms: int = 132, dtype: str = "bf16", majors: 
     if problem := shape_problem(m, n, k, dtype, majors):
         raise ShapeError(problem)
     fastest = min(candidates(dtype, majors), key=lambda config: cost(config, m, n, k, sms))
-    return in_squares(for_once(fastest, m), m, n, sms)
+    return finished(fastest, m, n, sms)
+
+
+def finished(config: HopperConfig, m: int, n: int, sms: int) -> HopperConfig:
+    """The same, with what the model does not know of: L2's hint for B, and the width of bands."""
+    return in_squares(for_once(config, m), m, n, sms)

@@ -30,8 +30,8 @@ Keep = Callable[[np.ndarray], None]
 class BulkLoad:
     """One copy into one block's shared memory.
 
-    lane: whose thread told TMA to. slot: the block. starts: addresses of its units there, (units,). data: (units, 16)
-    bytes. mbarrier: counts them, or None where there is none. carrier: what brings them.
+    lane: whose thread told TMA to. slot: the block. starts: addresses of its units there, (units,). data: their bytes,
+    (units, width). mbarrier: counts them, or None where there is none. carrier: what brings them.
     """
 
     site: int
@@ -85,11 +85,11 @@ class BulkCopies(Unit):
         """Copies of one instruction begin."""
         if not copies:
             return
-        carrier, counts = copies[0].carrier, [len(copy.starts) for copy in copies]
+        carrier, width, counts = copies[0].carrier, copies[0].data.shape[1], [len(copy.starts) for copy in copies]
         agent: Agent = "TMA" if carrier == "TMA" else "thread"
         each = [(copy.lane, copy.slot, self.component(copy)) for copy in copies]
         lanes, slots, components = np.repeat(each, counts, axis=0).T
-        access = Access(copies[0].site, lanes, np.concatenate([copy.starts for copy in copies]), UNIT, slots, agent)
+        access = Access(copies[0].site, lanes, np.concatenate([copy.starts for copy in copies]), width, slots, agent)
         self.races.on_bulk_copy(access, carrier, components)
         for copy in copies:
             if copy.mbarrier is not None:
@@ -119,11 +119,12 @@ class BulkCopies(Unit):
                 self.notice(Hazard.UNWAITED(lacks="end", by=copy.carrier), copy.site, says)
             elif copy.mbarrier is not None:
                 slots, lanes = (np.full(len(copy.starts), n) for n in (copy.slot, copy.lane))
-                access = Access(copy.site, lanes, copy.starts, UNIT, slots)
-                self.shared.rows(1, UNIT)[(copy.slot * self.shared.stride + copy.starts) // UNIT] = copy.data
+                width = copy.data.shape[1]
+                access = Access(copy.site, lanes, copy.starts, width, slots)
+                self.shared.rows(1, width)[(copy.slot * self.shared.stride + copy.starts) // width] = copy.data
                 self.races.on_arrival(access, self.component(copy), copy.mbarrier.phase + 1)
                 copy.mbarrier.covers.add(copy.slot)
-                self.mbarriers.complete(copy.site, copy.mbarrier, len(copy.starts) * UNIT, copy.lane)
+                self.mbarriers.complete(copy.site, copy.mbarrier, copy.data.size, copy.lane)
         return bool(arriving)
 
     def deliver_async(self, mbarrier: MbarrierState | None = None) -> bool:

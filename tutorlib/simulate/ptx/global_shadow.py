@@ -4,15 +4,12 @@ Of the threads of a cluster barriers and mbarriers order some; blocks run in no 
 order others (`flags`). For each piece of global memory the last store is kept, and the last warp that has loaded it.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.clocks import KNOWN
 from tutorlib.simulate.ptx.findings import TooManyRecords
-from tutorlib.simulate.ptx.flags import Flags, is_strong, orders_blocks
-from tutorlib.simulate.ptx.ir import Instruction
+from tutorlib.simulate.ptx.flags import orders_blocks
 from tutorlib.simulate.ptx.meetings import Running
 from tutorlib.simulate.ptx.memory import Access, Allocation, Arena, Listener, Touched
 from tutorlib.simulate.ptx.shadow import ATOMIC, PLAIN, STRONG, Asked, Shadow
@@ -29,18 +26,15 @@ class GlobalShadow(Shadow):
     storer: the block that stored each piece last, + 1. loader: the warp of the grid that loaded it last, + 1.
     """
 
-    def __init__(
-        self, running: Running, arena: Arena, piece: int, listener: Listener, instructions: Sequence[Instruction]
-    ) -> None:
-        size = len(arena.bytes)
+    def __init__(self, running: Running, arena: Arena, piece: int, listener: Listener) -> None:
+        size, instructions = len(arena.bytes), running.findings.kernel.instructions
         count = size // piece + 1
         if (needs := count * RECORD) > MOST_RECORDS:
             raise TooManyRecords(
                 f"what blocks store to {size:,} bytes of tensors would take {needs / 2**30:.1f} GB to remember: choose "
                 f"sizes with at most {size * MOST_RECORDS // needs:,} bytes"
             )
-        self.arena, self.listener, self.instructions = arena, listener, instructions
-        self.flags, self.has_flags = Flags(running.clocks), any(map(orders_blocks, instructions))
+        self.arena, self.listener, self.has_flags = arena, listener, any(map(orders_blocks, instructions))
         self.may_have = self.has_flags or any(one.parts[0] == "atom" for one in instructions)
         self.storer, self.loader = np.zeros((2, count), np.int32)
         super().__init__(running, count, piece, 1, 1)
@@ -52,8 +46,8 @@ class GlobalShadow(Shadow):
         """What the batches before have stored stays: no barrier orders their blocks and those of this one."""
         self.flags.restart()
 
-    def touched(self, access: Access) -> Touched:
-        return self.spread(access, access.starts // self.piece)
+    def first(self, access: Access) -> np.ndarray:
+        return access.starts // self.piece
 
     def owners(self, touched: Touched) -> np.ndarray:
         """The number + 1 of each piece's block that accesses it."""
@@ -65,12 +59,12 @@ class GlobalShadow(Shadow):
         touched = self.touched(access)
         owners = self.owners(touched)
         self.listener.on_load(touched, owners)
-        if strong := self.may_have and is_strong(self.instructions[access.site]):
+        if strong := self.may_have and access.site in self.strong:
             self.on_flags(access)
         if self.storer[touched.pieces].any():
             unordered = self.after_unordered_store(touched, owners, strong)
             if strong:
-                unordered &= ~touched.by_piece(self.flags.are_flags(access.starts // self.piece))
+                unordered &= ~touched.by_piece(self.flags.are_flags(self.first(access)))
             self.report_load(touched, unordered)
         if not strong and "nc" not in self.instructions[access.site].parts:
             self.note_load(touched)
@@ -84,7 +78,7 @@ class GlobalShadow(Shadow):
     def before_write(self, access: Access, changes: Asked) -> None:
         """changes: for each store, whether its bytes differ from what is there."""
         touched = self.touched(access)
-        owners, strong = self.owners(touched), self.may_have and is_strong(self.instructions[access.site])
+        owners, strong = self.owners(touched), self.may_have and access.site in self.strong
         unordered = self.after_unordered_store(touched, owners, strong)
         if strong:
             unordered &= ~touched.by_piece(self.answers_flag(access))
@@ -95,9 +89,6 @@ class GlobalShadow(Shadow):
         self.note_store(touched, owners, STRONG if strong else PLAIN)
         if strong:
             self.on_flags(access)
-
-    def on_flags(self, access: Access) -> None:
-        self.flags.on_access(access.lanes, access.starts // self.piece, self.instructions[access.site])
 
     def after_write(self, access: Access, lost: Asked) -> None:
         """lost: for each store, whether other bytes than its own are there now: two threads stored at once."""
@@ -210,7 +201,7 @@ class GlobalShadow(Shadow):
         """For each store, whether it writes a flag and its thread has heard one: it comes after what it has read."""
         far = self.clocks.far
         heard = np.array([bool(far.get(row)) for row in self.clocks.row[access.lanes].tolist()], bool)
-        return heard & self.flags.are_flags(access.starts // self.piece)
+        return heard & self.flags.are_flags(self.first(access))
 
     # reporting --------------------------------------------------------------------------------------------------
 

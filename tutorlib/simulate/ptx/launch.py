@@ -47,7 +47,7 @@ def run(
     if threads is None:
         raise ValueError(f"{entry.name} needs a block: it does not declare its threads")
     if len(arguments) != len(entry.parameters):
-        raise ValueError(f"{entry.name} takes {len(entry.parameters)} parameters, not {len(arguments)}")
+        raise ValueError(f"{cpp_name(entry.name)} takes {len(entry.parameters)} parameters, not {len(arguments)}")
     pieces = {name: piece_of(name, one) for name, one in arguments.items() if not isinstance(one, int | float | bytes)}
     values = (pieces[name].start if name in pieces else value for name, value in arguments.items())
     sizes = three(grid), three(threads), dynamic_smem
@@ -73,7 +73,8 @@ def pick_kernel(module: Module, name: str) -> Kernel:
     found = found or [n for n in kernels if name in n]
     if len(found) != 1:
         how_many = f"{len(found)} kernels are named {name}" if name else f"the module has {len(found)} kernels"
-        raise ValueError(f"{how_many}: name one of {', '.join(map(cpp_name, kernels))}")
+        some = f"one of {', '.join(map(cpp_name, kernels))}" if kernels else "an instance, such as scale<float, 4>"
+        raise ValueError(f"{how_many}: name {some}")
     return kernels[found[0]]
 
 

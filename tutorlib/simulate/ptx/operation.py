@@ -147,7 +147,7 @@ class Operation:
 
     def spread(self, values: np.ndarray) -> np.ndarray:
         """Values of all lanes, of an operand that may have one for all of them."""
-        return np.broadcast_to(values, self.state.geometry.lanes)
+        return values if len(values) > 1 else np.broadcast_to(values, self.state.geometry.lanes)
 
     def values(self, which: int | Operand, kind: str) -> LaneValues:
         """1 for an operand that is left out."""

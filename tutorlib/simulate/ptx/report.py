@@ -69,7 +69,7 @@ def different(numbers: np.ndarray, counted: np.ndarray) -> np.ndarray:
 
 
 Space = Literal["shared", "global"]
-AT_ONCE = 2**15  # warps' addresses that are kept before they are counted
+AT_ONCE = 2**13  # warps' addresses that are kept before they are counted
 
 NO_ACCESS = np.int64(-1)
 

@@ -3,8 +3,8 @@
 A cohort is all threads, of whatever warp and block, that stand before the same block of the program. It runs until its
 threads part at a branch, wait in a barrier or end. Cohorts that come to stand at one place become one. Of several that
 are ready the one that stands earliest in flow.execution_order runs, unless it goes round in a loop that only others
-can end. Where an instruction gathers a warp, lanes wait for those of their warp that an mbarrier holds up. Only when no
-cohort can run does TMA do what it was told to: as late as it may. A cohort that only polls a flag cannot go on either.
+can end. Where an instruction gathers a warp, lanes wait for the others of their warp. Only when no cohort can run does
+TMA do what it was told to: as late as it may. A cohort that only polls a flag cannot go on either.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ from tutorlib.simulate.ptx.opcodes import decode
 from tutorlib.simulate.ptx.opcodes.synchronization import waits_for_phase
 from tutorlib.simulate.ptx.opcodes.wgmma import multiplication
 from tutorlib.simulate.ptx.operation import Operation
-from tutorlib.simulate.ptx.state import State, Where, of_warps
+from tutorlib.simulate.ptx.state import State, Step, Where, of_warps
 
 LIMIT = 300_000  # instructions that the warps which go together may execute, one after another
 POLLS = 100  # of a flag in global memory, with no effect of any thread in between, after which TMA has its turn
@@ -66,18 +66,17 @@ class Scheduler:
         self.runs = np.zeros(len(self.blocks), np.int64)
         self.time = self.polled = 0
         self.order = execution_order([block.successors for block in self.blocks])
-        self.after = [
-            self.end_of(block) for block in self.blocks
-        ]  # first: a wgmma says whose registers steps must watch
-        steps = [
-            (lambda where: None) if ends_block(one) else decode(one, site, state)
-            for site, one in enumerate(self.instructions)
-        ]
-        self.steps = [steps[block.start : block.end] for block in self.blocks]
+        self.after = [self.end_of(block) for block in self.blocks]  # first: a wgmma says what steps must watch
+        self.steps = [self.steps_of(block) for block in self.blocks]
         self.gathers = [facts_of(self.instructions[block.start]).gathers for block in self.blocks]
         inside = [self.instructions[block.start : block.end] for block in self.blocks]
         self.has_effect = [any(facts_of(one).effect for one in block) for block in inside]
         self.polls = [any(one.parts[0] == "ld" and STRONG & set(one.parts) for one in block) for block in inside]
+
+    def steps_of(self, block: BasicBlock) -> list[Step]:
+        self.state.factors = {}
+        inside = enumerate(self.instructions[block.start : block.end], block.start)
+        return [(lambda where: None) if ends_block(one) else decode(one, site, self.state) for site, one in inside]
 
     def run_all(self) -> None:
         """Run all batches, up to one that does not end, which is a finding, or where the budget is used up."""
@@ -129,26 +128,31 @@ class Scheduler:
         return bool(ready)
 
     def some_can_run(self, ready: list[Cohort]) -> bool:
-        return any(not self.is_early(cohort) for cohort in ready)
+        return any(self.may_run(cohort, ready).any() for cohort in ready)
 
-    def is_early(self, cohort: Cohort) -> bool:
-        """Whether lanes stand where their warp gathers while an mbarrier holds others of it up."""
-        held_up = self.state.mbarriers.waiting
-        if not held_up or not self.gathers[cohort.block]:
-            return False
-        warps = np.asarray(of_warps(cohort.lanes).any(1))
-        return any(warps[group.lanes // WARP].any() for group in held_up)
+    def may_run(self, cohort: Cohort, ready: list[Cohort]) -> np.ndarray:
+        """The lanes of a cohort that may go on. Where a warp gathers, they wait for others of it that an mbarrier holds
+        up, or that are on their way, unless these poll for what does not come."""
+        if not self.gathers[cohort.block]:
+            return cohort.lanes
+        absent = [group.lanes for group in self.state.mbarriers.waiting]
+        if self.polled <= HOPELESS:
+            absent += [np.flatnonzero(other.lanes) for other in ready if not self.gathers[other.block]]
+        lanes = cohort.lanes.copy()
+        for others in absent:
+            of_warps(lanes)[others // WARP] = False
+        return lanes
 
     def pick(self, ready: list[Cohort]) -> Cohort:
-        if len(ready) == 1:
+        if len(ready) == 1 and not self.state.mbarriers.waiting:
             return ready.pop()
-        order = self.order
-        best = min(
-            range(len(ready)),
-            key=lambda n: (self.is_early(ready[n]), ready[n].turns // PATIENCE, order[ready[n].block]),
-        )
-        cohort = ready.pop(best)
+        keys = [(not self.may_run(one, ready).any(), one.turns // PATIENCE, self.order[one.block]) for one in ready]
+        best = keys.index(min(keys))
+        lanes, cohort = self.may_run(ready[best], ready), ready.pop(best)
         cohort.turns += 1
+        if lanes.any() and (left := cohort.lanes & ~lanes).any():
+            ready.append(Cohort(left, cohort.block, cohort.turns))
+            cohort.lanes = lanes
         return cohort
 
     def run_block(self, cohort: Cohort) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tutorlib.dsl.failure import Fault, Hazard
+from tutorlib.simulate.ptx.flags import Flags, is_strong
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP
 from tutorlib.simulate.ptx.meetings import Running, Unit
 from tutorlib.simulate.ptx.memory import Access, AsyncCopies, Carrier, Listener, Touched
@@ -29,10 +30,12 @@ class Shadow(Unit):
     not race with each other, nor do strong ones of one block.
     read: (pieces, readers), the count of each reader's last read. read_by: (pieces, warps), a bit for each thread of a
     warp that has read since the warp was in step.
+    strong: the sites of strong operations, which flags are made of.
     """
 
     def __init__(self, running: Running, count: int, piece: int, readers: int, warps: int) -> None:
-        self.piece = piece
+        self.piece, self.flags, self.instructions = piece, Flags(running.clocks), running.findings.kernel.instructions
+        self.strong = {site for site, one in enumerate(self.instructions) if is_strong(one)}
         self.writer, self.written, self.write_site = np.zeros((3, count), np.int32)
         self.strength = np.zeros(count, np.int8)
         self.read, self.read_site = np.zeros((2, count, readers), np.int32)
@@ -45,6 +48,22 @@ class Shadow(Unit):
         self.write_site.fill(-1)
         self.strength.fill(PLAIN)
         self.read.fill(0)
+
+    def first(self, access: Access) -> np.ndarray:
+        """The piece in which each access begins."""
+        raise NotImplementedError
+
+    def touched(self, access: Access) -> Touched:
+        many, first = max(access.width // self.piece, 1), self.first(access)
+        if many == 1:
+            return Touched(access, 1, first, access.lanes)
+        pieces = (first[:, None] + np.arange(many)).reshape(-1)
+        return Touched(access, many, pieces, np.repeat(access.lanes, many))
+
+    def on_flags(self, access: Access) -> None:
+        """A strong access may be one of flags."""
+        if access.site in self.strong:
+            self.flags.on_access(access.lanes, self.first(access), self.instructions[access.site])
 
     def after_unordered_write(self, touched: Touched) -> np.ndarray:
         """For each piece whether nothing orders the last write before this access: that of another thread, or of what
@@ -96,14 +115,6 @@ class Shadow(Unit):
         near = slot == touched.lanes[at] // self.geometry.of_block
         return f"thread {thread}" + ("" if near else f" of block {self.geometry.show_slot(slot)}")
 
-    def spread(self, access: Access, first: np.ndarray) -> Touched:
-        """first: the piece in which each access begins."""
-        many = max(access.width // self.piece, 1)
-        if many == 1:
-            return Touched(access, 1, first, access.lanes)
-        pieces = (first[:, None] + np.arange(many)).reshape(-1)
-        return Touched(access, many, pieces, np.repeat(access.lanes, many))
-
 
 class SharedShadow(Shadow):
     """Shared memory used by two threads, one of them to write, with nothing between that orders them.
@@ -128,10 +139,11 @@ class SharedShadow(Shadow):
 
     def restart(self) -> None:
         super().restart()
+        self.flags.told.clear()
         self.visits.fill(0)
 
-    def touched(self, access: Access) -> Touched:
-        return self.spread(access, access.slots * self.pieces + access.starts // self.piece)
+    def first(self, access: Access) -> np.ndarray:
+        return access.slots * self.pieces + access.starts // self.piece
 
     # reads ------------------------------------------------------------------------------------------------------
 
@@ -141,10 +153,12 @@ class SharedShadow(Shadow):
 
         Of reads by another block no record is kept: that they are over no write asks.
         """
-        touched = self.touched(access)
-        early = self.compare_with_write(touched, "reads")
+        touched, strong = self.touched(access), access.site in self.strong
+        self.on_flags(access)
+        early = self.compare_with_write(touched, "reads", self.plain(touched) if strong else None)
         self.note_visit(access)
-        self.note_read(access, touched)
+        if not strong:
+            self.note_read(access, touched)
         unwritten = self.writer[touched.pieces] == NEVER
         each = (touched.any_piece(which) if which.any() else None for which in (unwritten, early))
         return tuple(each)  # type: ignore[return-value]
@@ -186,11 +200,12 @@ class SharedShadow(Shadow):
 
     def before_write(self, access: Access, changes: Asked) -> None:
         """changes: for each lane whether its bytes differ from what is there."""
-        touched = self.touched(access)
+        touched, strong = self.touched(access), access.site in self.strong
         self.note_visit(access)
-        self.compare_with_write(touched, "writes to", changes)
+        self.compare_with_write(touched, "writes to", self.plain(touched) if strong else changes)
         self.compare_with_reads(touched)
-        self.note_write(touched)
+        self.note_write(touched, STRONG if strong else PLAIN)
+        self.on_flags(access)
 
     def after_write(self, access: Access, lost: Asked) -> None:
         """lost: for each lane, whether other bytes than its own are there now."""
@@ -214,9 +229,9 @@ class SharedShadow(Shadow):
 
     def on_atomic(self, access: Access) -> None:
         """Atomics do not race with each other, but with everything else. Of another block's no record is kept."""
+        self.on_flags(access)
         touched = self.touched(access)
-        plain = self.strength[touched.pieces] != ATOMIC
-        self.compare_with_write(touched, "writes to", lambda: touched.any_piece(plain))
+        self.compare_with_write(touched, "writes to", self.plain(touched))
         self.compare_with_reads(touched)
         if (access.slots == access.lanes // self.geometry.of_block).all():
             self.note_write(touched, ATOMIC)
@@ -273,6 +288,11 @@ class SharedShadow(Shadow):
             if some.any():
                 self.report_write(touched, some, does)
         return np.asarray(unordered & ~plain)
+
+    def plain(self, touched: Touched) -> Asked:
+        """For each access whether it may race with the last write: two strong ones do not, volatile ones at flags."""
+        at, volatile = self.first(touched.access), "volatile" in self.instructions[touched.access.site].parts
+        return lambda: touched.any_piece(self.strength[touched.pieces] == PLAIN) | volatile & ~self.flags.are_flags(at)
 
     def plainly_written(self, touched: Touched) -> np.ndarray:
         """For each piece whether a thread wrote it, so that a barrier is what orders that."""

@@ -47,6 +47,7 @@ class State:
     alive: lanes whose thread has not ended. local: (lanes, bytes of a thread). call_space: parameters of functions that
         are called, for each lane.
     poisoned: registers that hold UNSET until they are set; others hold 0.
+    factors: of mma.sync, by their registers: what decoding has seen of a basic block and no later instruction changed.
     meetings: the units at which threads wait; units: all that start anew with a batch.
     """
 
@@ -70,6 +71,7 @@ class State:
         self.registers: dict[str, np.ndarray] = {}
         self.special: dict[str, np.ndarray] = {}
         self.printed: list[str] = []
+        self.factors: dict[tuple[tuple[str, ...], int, str], list[np.ndarray]] = {}
         self.time = 0
         self.thread, self.slot, self.alive = geometry.thread(), geometry.slot(), np.ones(lanes, bool)
         self.local = np.zeros((lanes, -(-max(ends["local"], 1) // LOCAL_ALIGNMENT) * LOCAL_ALIGNMENT), np.uint8)
@@ -92,7 +94,7 @@ class State:
         piece = min([smallest(stores), *elements])
         self.listener = MAKE.get()(running, self.copies, piece, len(arena.bytes) // piece + 1)
         self.undefined = Undefined(geometry, self.findings, self.storage, unset if follow_unset else frozenset())
-        self.overlaps = GlobalShadow(running, arena, piece, self.listener, instructions)
+        self.overlaps = GlobalShadow(running, arena, piece, self.listener)
         fewest = smallest(one for one in instructions if touches(one, "shared"))
         self.races = SharedShadow(running, self.shared.size, fewest, self.copies, self.listener)
 

@@ -8,11 +8,7 @@ from typing import Any
 
 import torch
 
-from tutorlib.dsl.launching import (
-    call_packed,
-    calls_taken_over,
-    ffi_calls_taken_over,
-)
+from tutorlib.dsl.launching import call_packed, calls_taken_over, ffi_calls_taken_over
 from tutorlib.dsl.tracing import allocations, locations, no_abort
 from tutorlib.dsl.triton import launches_taken_over
 from tutorlib.simulate.ptx.descriptors import write_tensor_map

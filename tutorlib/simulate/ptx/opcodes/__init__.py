@@ -3,18 +3,9 @@
 import numpy as np
 
 from tutorlib.simulate.ptx.findings import NotSimulated
+from tutorlib.simulate.ptx.flow import written
 from tutorlib.simulate.ptx.ir import Instruction
-from tutorlib.simulate.ptx.opcodes import (
-    bulk,
-    floats,
-    integers,
-    loads,
-    matrices,
-    synchronization,
-    tcgen05,
-    warp,
-    wgmma,
-)
+from tutorlib.simulate.ptx.opcodes import bulk, floats, integers, loads, matrices, synchronization, tcgen05, warp, wgmma
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import State, Step, Where
 
@@ -43,6 +34,9 @@ def decode(instruction: Instruction, site: int, state: State) -> Step:
         step = decoder_of(instruction)(op)
     except (KeyError, IndexError, ValueError, StopIteration) as error:
         raise NotSimulated(str(instruction), instruction.line) from error
+    if state.factors:
+        changed = set(written(instruction))
+        state.factors = {key: made for key, made in state.factors.items() if changed.isdisjoint(key[0])}
     step = step if instruction.guard is None else guarded(step, op)
     return wgmma.watched(step, op) if state.warpgroups.by_name else step
 

@@ -244,12 +244,12 @@ def access_of(op: Operation, lane: int, described: TensorMap, whole: tuple[slice
 
 
 def store_async(op: Operation) -> Step:
-    """st.async{.weak}.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [to], {…}, [mbarrier]
+    """st.async{.weak}.shared::cluster.mbarrier::complete_tx::bytes{.vec}.type [to], …, [mbarrier]
 
-    A warp's stores that one mbarrier counts are one copy. All are of 16 bytes.
+    A warp's stores that one mbarrier counts are one copy.
     """
     kind, count = shape_of(op)
-    op.need(bits_of(kind) // 8 * count == UNIT)
+    width = bits_of(kind) // 8 * count
     to, counted, given = op.places(0), op.places(2), op.sources(1, kind)
 
     def store_for(lanes: np.ndarray) -> None:
@@ -257,7 +257,7 @@ def store_async(op: Operation) -> Step:
         told: dict[tuple[int, int, int], list[tuple[int, int]]] = {}  # warp, block, mbarrier → place in lanes, address
         each = zip(lanes.tolist(), to(lanes), counted(lanes), strict=True)
         for n, (lane, (slot, start), (owner, bar)) in enumerate(each):
-            if fits(op, lane, slot, start, owner):
+            if fits(op, lane, slot, start, width, owner):
                 told.setdefault((lane // WARP, slot, bar), []).append((n, start))
         copies = []
         for (_, slot, bar), stores in told.items():
@@ -270,12 +270,12 @@ def store_async(op: Operation) -> Step:
     return op.by_lanes(store_for)
 
 
-def fits(op: Operation, lane: int, slot: int, start: int, owner: int) -> bool:
+def fits(op: Operation, lane: int, slot: int, start: int, width: int, owner: int) -> bool:
     """Whether a place can be stored to, and its mbarrier is the same block's; a finding where not."""
     size = op.state.shared.size
-    if start % UNIT:
-        op.notice_thread(Hazard.MISALIGNED, lane, f"stores {UNIT} bytes at byte {start:,} of shared memory")
-    elif start + UNIT > size:
+    if start % width:
+        op.notice_thread(Hazard.MISALIGNED, lane, f"stores {width} bytes at byte {start:,} of shared memory")
+    elif start + width > size:
         what = f"stores at byte {start:,} of shared memory, of which a block has {size:,}"
         op.notice_thread(Hazard.OUTSIDE, lane, what)
     elif owner != slot:

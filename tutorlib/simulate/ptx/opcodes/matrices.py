@@ -7,9 +7,8 @@ rest hold the same again.
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache, partial
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -69,39 +68,28 @@ def move_matrices(op: Operation) -> Step:
 # mma ------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Fragment:
-    """How the lanes of a warp hold a matrix: `order[i]` is the place, among all elements of all lanes (register after
-    register, element after element), of element i of the matrix, row after row.
-
-    rows, columns: the matrix's. registers: of a lane. element: bits.
-    """
-
-    rows: int
-    columns: int
-    registers: int
-    element: int
-    order: np.ndarray
+# Lane l has row l / 4 of an 8-row piece of the matrix, of B's transpose, and of that row the l % 4-th part that fills a
+# register of 32 bits (C's of 32 or 64: two elements). Pieces follow each other down the rows first, and then across
+# (PTX ISA, 9.7.14.5.1 to 9.7.14.5.13).
+QUAD = 4  # lanes that share a row
+PAIR = 2  # neighbors in a row of C that a lane has
 
 
-@cache
-def fragment(which: str, m: int, n: int, k: int, element: int) -> Fragment:
-    """The fragment of A (m, k), B (k, n) or C (m, n), for elements of this many bits.
+def elements_of_lanes(rows: int, columns: int, wide: int) -> tuple[np.ndarray, np.ndarray]:
+    """Row and column of each lane's elements, (32, elements), in the order of its registers. wide: neighbors."""
+    lane, pieces = np.arange(WARP)[:, None], (columns // (QUAD * wide), rows // ROWS, wide)
+    across, down, neighbor = np.unravel_index(np.arange(rows * columns // WARP), pieces)
+    return down * ROWS + lane // QUAD, (across * QUAD + lane % QUAD) * wide + neighbor
 
-    In all of these instructions lane l has row l / 4 of an 8-row piece, and of that the l % 4-th part that fills a
-    32-bit register (C's of 32 or 64 bits: two elements); B lies as its transpose does. Pieces follow each other down
-    the rows first, and then across (PTX ISA, 9.7.14.5.1 to 9.7.14.5.13).
-    """
-    rows, columns = {"A": (m, k), "B": (n, k), "C": (m, n)}[which]  # of B, transposed
-    wide = 2 if which == "C" else max(32 // element, 1)  # neighbors that a lane has
-    across = 4 * wide  # columns of a piece
-    per_lane = rows * columns // WARP
-    row, column = np.indices((rows, columns))
-    lane = row % 8 * 4 + column % across // wide
-    piece = column // across * (rows // 8) + row // 8
-    order = lane * per_lane + piece * wide + column % wide
-    order = order.T.copy() if which == "B" else order
-    return Fragment(len(order), order.shape[1], per_lane * element // max(element, 32), element, order.reshape(-1))
+
+def matrix(words: Sequence[np.ndarray], rows: int, kind: str) -> np.ndarray:
+    """A, or the transpose of B: registers, (warps, 32) each → (warps, rows, K), where K has the order of the lanes."""
+    down = rows // ROWS
+    lanes = np.empty((len(words[0]), down, WARP, len(words) // down), words[0].dtype)
+    for number, word in enumerate(words):
+        lanes[:, number % down, :, number // down] = word
+    elements = lanes.view(f"u{bits_of(kind) // 8}")
+    return from_bits(elements.reshape(len(lanes), rows, -1), kind)
 
 
 SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
@@ -127,40 +115,41 @@ def product(op: Operation, shape: tuple[int, int, int], kinds: Sequence[str]) ->
     Sums in fp32 are rounded as NumPy rounds them; others are exact, and rounded once.
     """
     op.need(set(kinds) <= FACTORS)
-    d_kind, *_, c_kind = kinds
-    m, n, k = shape
-    pieces = [fragment(which, m, n, k, bits_of(kind)) for which, kind in zip("ABC", kinds[1:], strict=True)]
-    given = [
-        values(op, number, f"b{max(bits_of(kind), 32)}")[: piece.registers]  # wmma's may repeat them
-        for number, (kind, piece) in enumerate(zip(kinds[1:], pieces, strict=True), 1)
-    ]
-    inverse = np.argsort(fragment("C", m, n, k, bits_of(d_kind)).order)
-    outs, d_type = registers(op, 0, f"b{max(bits_of(d_kind), 32)}"), np.dtype(numpy_type(d_kind))
-    in_fp32 = d_kind == c_kind == "f32"
-    wide = np.float32 if in_fp32 else np.float64
+    (m, n, k), (d_kind, a_kind, b_kind, c_kind) = shape, kinds
+    factors = factor(op, 1, m, k, a_kind), factor(op, 2, n, k, b_kind)
+    held, outs = values(op, 3, f"b{max(bits_of(c_kind), 32)}"), registers(op, 0, f"b{max(bits_of(d_kind), 32)}")
+    c_type, d_type = numpy_type(c_kind), numpy_type(d_kind)
+    wide = np.float32 if d_kind == c_kind == "f32" else np.float64
 
     def step(where: Where) -> None:
         warps = op.warps(where)
         running = slice(None) if where is True else warps
-        a, b, c = (
-            matrix([word[running] for word in words], piece, kind).astype(wide, copy=False)
-            for words, piece, kind in zip(given, pieces, kinds[1:], strict=True)
-        )
-        d = np.add(np.matmul(a, b), c)
-        d = d.reshape(len(warps), m * n).astype(d_type, copy=False).take(inverse, axis=1, mode="clip")
-        bits = d.view(outs[0].dtype).reshape(len(warps), WARP, len(outs))
-        for number, out in enumerate(outs):
-            out[running] = bits[:, :, number]
+        a, b = (each(running).astype(wide, copy=False) for each in factors)
+        products = np.matmul(a, b.swapaxes(1, 2)).reshape(len(warps), m // ROWS, ROWS, n // ROWS, QUAD, PAIR)
+        products = products.transpose(3, 1, 5, 0, 2, 4).reshape(-1, len(warps), WARP)  # by elements of a lane
+        c = np.array([word[running] for word in held]).view(c_type).reshape(len(held), len(warps), WARP, -1)
+        d = (products + c.transpose(0, 3, 1, 2).reshape(products.shape)).astype(d_type, copy=False)
+        words = d.reshape(len(outs), -1, len(warps), WARP).transpose(0, 2, 3, 1)
+        for out, word in zip(outs, np.ascontiguousarray(words).view(outs[0].dtype)[..., 0], strict=True):
+            out[running] = word
 
     return step
 
 
-def matrix(words: list[np.ndarray], piece: Fragment, kind: str) -> np.ndarray:
-    """Registers, (warps, 32) each → (warps, rows, columns)"""
-    lanes = np.stack(words, axis=2)
-    elements = lanes.view(f"u{piece.element // 8}").reshape(len(lanes), -1)
-    elements = elements.take(piece.order, axis=1, mode="clip")  # the default looks for places outside
-    return from_bits(elements, kind).reshape(len(lanes), piece.rows, piece.columns)
+def factor(op: Operation, operand: int, rows: int, k: int, kind: str) -> Callable[[np.ndarray | slice], np.ndarray]:
+    """A or B for these warps, as `matrix` has it. Instructions of one basic block between which nothing writes these
+    registers share what the first of them makes."""
+    width = max(bits_of(kind), 32)
+    words = values(op, operand, f"b{width}")[: rows * k * bits_of(kind) // (WARP * width)]  # wmma's may repeat them
+    key, shared = (op.register_names(operand), rows, kind), op.state.factors if op.instruction.guard is None else {}
+    first, made = key not in shared, shared.setdefault(key, [np.empty(0)])
+
+    def read(running: np.ndarray | slice) -> np.ndarray:
+        if first:
+            made[0] = matrix([word[running] for word in words], rows, kind)
+        return made[0]
+
+    return read
 
 
 def move_tile(op: Operation) -> Step:
@@ -168,24 +157,25 @@ def move_tile(op: Operation) -> Step:
     address first. Elements that a lane holds in one register and that are neighbors in memory move at once."""
     stores, which, kind, by_rows = op.parts[1] == "store", op.parts[2], op.kind, "row" in op.parts
     op.need(kind in FACTORS and (by_rows or "col" in op.parts))
-    piece = fragment("C" if which == "d" else which.upper(), *shape_of(op), bits_of(kind))
-    row, column = (each.reshape(WARP, -1) for each in np.divmod(np.argsort(piece.order), piece.columns))
-    slow, fast = (row, column) if by_rows else (column, row)  # of each lane's elements, (32, per_lane)
+    (m, n, k), bits = shape_of(op), bits_of(kind)
+    rows, columns = {"a": (m, k), "b": (k, n)}.get(which, (m, n))
+    wide = max(32 // bits, 1) if which in "ab" else PAIR
+    row, column = elements_of_lanes(*((columns, rows) if which == "b" else (rows, columns)), wide)
+    slow, fast = (row, column) if by_rows != (which == "b") else (column, row)  # of lanes' elements, (32, per_lane)
     per_lane = row.shape[1]
-    wide = min(max(32 // piece.element, 1), per_lane)
     at_once = wide if (slow[:, :wide] == slow[:, :1]).all() else 1
     base, warps_of_all = op.addresses(0 if stores else 1), op.state.geometry.lanes // WARP
-    dense = np.array([piece.columns if by_rows else piece.rows], np.uint32)
+    dense = np.array([columns if by_rows else rows], np.uint32)
     stride = op.source(2, "u32") if len(op.operands) > 2 else dense  # elements between rows, or columns
-    element, word = (numpy_type(f"u{bits}") for bits in (piece.element, max(piece.element, 32)))
-    held = registers(op, 1 if stores else 0, f"b{max(piece.element, 32)}")
+    element, word = (numpy_type(f"u{width}") for width in (bits, max(bits, 32)))
+    held = registers(op, 1 if stores else 0, f"b{max(bits, 32)}")
     elements = np.zeros((op.state.geometry.lanes, per_lane), element)
 
     def address(n: int) -> np.ndarray:
         """Of element n of each lane."""
         start = base()
         steps = np.tile(slow[:, n], warps_of_all) * stride.astype(np.int64) + np.tile(fast[:, n], warps_of_all)
-        return np.asarray(start + (steps * (piece.element // 8)).astype(start.dtype))
+        return np.asarray(start + (steps * (bits // 8)).astype(start.dtype))
 
     def through(n: int, port: Port, where: Where, at: np.ndarray) -> None:
         if stores:
@@ -194,7 +184,7 @@ def move_tile(op: Operation) -> Step:
             lanes, data = port.read(where, at)
             elements[lanes, n : n + at_once] = data
 
-    to = ports(op, "stores" if stores else "loads", piece.element // 8, at_once)
+    to = ports(op, "stores" if stores else "loads", bits // 8, at_once)
     moves = [step_through(op, to, partial(address, n), partial(through, n)) for n in range(0, per_lane, at_once)]
 
     def step(where: Where) -> None:
@@ -204,8 +194,8 @@ def move_tile(op: Operation) -> Step:
         for move in moves:
             move(where)
         for number, out in enumerate([] if stores else held):
-            words = elements.view(word)[:, number % piece.registers]
-            out[warps] = of_warps(np.ascontiguousarray(words))[warps]
+            words = elements.view(word)
+            out[warps] = of_warps(np.ascontiguousarray(words[:, number % words.shape[1]]))[warps]
 
     return step
 

@@ -12,7 +12,7 @@ from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.flow import read, written
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP
 from tutorlib.simulate.ptx.ir import Register, Vector
-from tutorlib.simulate.ptx.opcodes.matrices import fragment, matrix
+from tutorlib.simulate.ptx.opcodes.matrices import QUAD, matrix
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import State, Step, Where, of_warps
 from tutorlib.simulate.ptx.types import bits_of, from_bits
@@ -73,8 +73,8 @@ class RegisterOperand:
         """(warpgroups, 64, K). warps: (warpgroups, 4), of which each has 16 rows, as A of mma.sync."""
         every, element = self.state.geometry.lanes, bits_of(self.kind)
         words = [of_warps(np.broadcast_to(register, every))[warps.reshape(-1)] for register in self.registers]
-        piece = fragment("A", ROWS // WARPGROUP, 0, BYTES_OF_K * 8 // element, element)
-        return self.sign * matrix(words, piece, self.kind).astype(np.float32, copy=False).reshape(len(warps), ROWS, -1)
+        a = matrix(words, ROWS // WARPGROUP, self.kind).reshape(len(warps), ROWS, QUAD, -1, 32 // element)
+        return self.sign * a.swapaxes(2, 3).astype(np.float32, copy=False).reshape(len(warps), ROWS, -1)
 
 
 Multiplication = Callable[[np.ndarray], np.ndarray]  # takes the lanes of whole warpgroups, and gives them

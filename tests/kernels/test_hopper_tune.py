@@ -1,0 +1,82 @@
+"""gemm(…, tuned=True): who is nominated, what is compiled, and which winner is kept."""
+
+import pytest
+import torch
+
+from tutorlib.kernels.hopper import tune
+from tutorlib.kernels.hopper.choose import ShapeError, choose
+from tutorlib.kernels.hopper.torch_gemm import gemm
+from tutorlib.kernels.hopper.tune import DOZEN, Problem, nominees
+
+SHAPES = [Problem(200, 768, 3072), Problem(4096, 4096, 4096), Problem(8, 4304, 1152), Problem(64, 512, 512, "e4m3")]
+
+
+@pytest.mark.parametrize("problem", SHAPES, ids=str)
+def test_the_models_choice_is_the_first_of_a_dozen_that_differ_in_more_than_their_tile(problem):
+    found = nominees(problem, 132)
+    assert found[0] == choose(*problem[:3], 132, *problem[3:])
+    assert len(set(found)) == DOZEN
+    assert len(set(map(tune.way_of, found))) >= DOZEN // 2
+
+
+def test_a_shape_that_tma_cannot_take_has_no_nominees():
+    with pytest.raises(ShapeError, match="pad K with zeros to 72"):
+        nominees(Problem(64, 64, 65), 132)
+
+
+def test_other_processes_compile_what_is_missing_and_say_what_does_not_compile(tmp_path):
+    configs = nominees(SHAPES[0], 132)[:2]
+    tune.compile_all(configs, tmp_path)
+    written = {file: file.stat().st_mtime_ns for file in tmp_path.glob("*.o")}
+    assert len(written) == 2
+    assert callable(tune.loaded(configs[0], tmp_path))
+    tune.compile_all(configs, tmp_path)
+    assert {file: file.stat().st_mtime_ns for file in tmp_path.glob("*.o")} == written
+    (tmp_path / "file").touch()
+    with pytest.raises(RuntimeError, match="NotADirectoryError"):
+        tune.compile_all(configs, tmp_path / "file" / "folder")
+
+
+@pytest.fixture
+def timed(tmp_path, monkeypatch):
+    """The problems that were timed; of the nominees the fourth is the fastest."""
+    found = []
+
+    def time_all(configs, problem, where):
+        found.append(problem)
+        return [abs(n - 3) + 1.0 for n in range(len(configs))]
+
+    monkeypatch.setattr(tune, "folder", lambda: tmp_path)
+    monkeypatch.setattr(tune, "max_clusters", lambda size: 132)
+    monkeypatch.setattr(tune, "compile_all", lambda configs, where: None)
+    monkeypatch.setattr(tune, "time_all", time_all)
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
+    tune.winner.cache_clear()
+    yield found
+    tune.winner.cache_clear()
+
+
+def test_the_fastest_is_kept_for_the_next_process(timed, tmp_path):
+    fastest = nominees(SHAPES[0], 132)[3]
+    assert tune.winner(SHAPES[0]) == fastest
+    tune.winner.cache_clear()
+    assert tune.winner(SHAPES[0]) == fastest
+    assert timed == [SHAPES[0]]
+    assert [file.name for file in tmp_path.glob("*.json")] == ["200x768x3072-bf16-k-k.json"]
+
+
+def test_many_problems_are_tuned_in_one_call(timed):
+    tune.tune([problem[:3] for problem in SHAPES[:3]])
+    assert timed == SHAPES[:3]
+
+
+def test_nothing_is_timed_while_a_graph_is_captured(timed, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
+    with pytest.raises(ValueError, match="call gemm before it"):
+        tune.winner(SHAPES[0])
+
+
+@pytest.mark.gpu("90a")
+def test_the_winners_product_is_right():
+    a, b = (torch.randn(shape, device="cuda", dtype=torch.bfloat16) for shape in ((200, 3072), (768, 3072)))
+    torch.testing.assert_close(gemm(a, b, tuned=True), a @ b.mT, rtol=2e-2, atol=1.0)

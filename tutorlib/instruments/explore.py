@@ -1,0 +1,104 @@
+"""Times many configurations at shapes like a model's: python -m tutorlib.instruments.explore OUT.jsonl SHAPES [SEED]
+
+SHAPES: how many are drawn; or "unseen": weights of models that no measurement was fitted to. Each line of the file is a
+measurement as `fit_hopper` reads it. The model ranks the nominees; beside them is cuBLAS, in one run, and every result
+is compared with cuBLAS' own.
+"""
+
+import json
+import random
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain, product
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tutorlib.kernels.hopper.config import HopperConfig
+from tutorlib.kernels.hopper.launch import launcher, max_clusters
+from tutorlib.kernels.hopper.tune import (
+    Problem,
+    compile_all,
+    folder,
+    loaded,
+    matrices,
+    nominees,
+    settings,
+    side_stream,
+    times,
+)
+
+NOMINEES = 40
+UNHINTED = 4  # nominees, of which each is timed without L2's hint, too
+WIDTHS = (512, 768, 1024, 1152, 1536, 2048, 2880, 3072, 4096, 4304, 5120, 6144, 7168, 8192, 11008, 14336, 25600, 28672)
+UNSEEN: dict[str, tuple[tuple[int, ...], tuple[tuple[int, int], ...]]] = {  # rows M; N and K of each weight
+    "gpt-oss 20B": ((1, 16, 128, 2048), ((5120, 2880), (2880, 4096), (5760, 2880), (2880, 2880))),
+    "Qwen3 32B": ((8, 64, 512, 4096), ((10240, 5120), (5120, 8192), (51200, 5120), (5120, 25600))),
+    "Llama 3.2 1B": ((1, 32, 256, 16384), ((3072, 2048), (2048, 2048), (16384, 2048), (2048, 8192))),
+    "ViT-B": ((197, 200, 1576), ((2304, 768), (768, 768), (3072, 768), (768, 3072))),
+    "SigLIP so400m": ((576, 729), ((3456, 1152), (4304, 1152), (1152, 4304))),
+    "Whisper large": ((1500,), ((3840, 1280), (1280, 1280), (5120, 1280), (1280, 5120))),
+    "BERT base": ((384, 4096), ((2304, 768), (3072, 768), (768, 3072))),
+}
+LARGEST = 2**39  # operations: what is larger takes long to time, and many waves make all shapes alike
+TOLERANCE = 2e-2  # two results rounded to bf16 whose sums were added in other orders
+
+
+def shapes(count: int, seed: int) -> Iterator[Problem]:
+    """Rows from 1 to 16,384, even on a scale of logarithms; N and K as models have them, or between 512 and 30,000."""
+    draw, found = random.Random(seed), 0
+    while found < count:
+        m = round(2 ** draw.uniform(0, 14))
+        n, k = (draw.choice(WIDTHS) if draw.random() < 0.6 else 8 * round(2 ** draw.uniform(6, 11.9)) for _ in "nk")
+        if 2 * m * n * k < LARGEST:
+            found += 1
+            yield Problem(m, n, k)
+
+
+def cublas(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> None:
+    torch.matmul(a, b.mT, out=c)
+
+
+def explore(problem: Problem, configs: Sequence[HopperConfig], where: Path) -> Iterator[dict[str, Any]]:
+    """Their times at a shape. Raises AssertionError where a result is wrong."""
+    sets = matrices(problem)
+    with torch.cuda.stream(side_stream()):
+        calls = [launcher(config, *problem[:3], compiled=loaded(config, where)) for config in configs]
+    a, b, c = sets[0]
+    reference = a @ b.mT
+    for config, call in zip(configs, calls, strict=True):
+        torch.cuda.synchronize()
+        with torch.cuda.stream(side_stream()):
+            call(a, b, c.fill_(torch.nan))
+        torch.cuda.synchronize()
+        torch.testing.assert_close(c, reference, rtol=TOLERANCE, atol=TOLERANCE * problem.k**0.5, msg=str(config))
+    baseline, *taken = times([cublas, *calls], sets)
+    facts = {"shape": problem[:3], "baseline_us": round(baseline, 3), "gpu": torch.cuda.get_device_name()}
+    for config, us in zip(configs, taken, strict=True):
+        yield {"config": settings(config), "us": round(us, 3)} | facts
+
+
+def with_unhinted(configs: list[HopperConfig]) -> list[HopperConfig]:
+    plain = (replace(config, l2_a="normal", l2_b="normal") for config in configs[:UNHINTED])
+    return list(dict.fromkeys([*configs, *plain]))
+
+
+def unseen() -> Iterator[Problem]:
+    for rows, weights in UNSEEN.values():
+        yield from (Problem(m, n, k) for m, (n, k) in product(rows, weights))
+
+
+def main(file: str, count: str, seed: str = "1") -> None:
+    problems, where = list(unseen() if count == "unseen" else shapes(int(count), int(seed))), folder()
+    nominated = {problem: with_unhinted(nominees(problem, max_clusters(1), NOMINEES)) for problem in problems}
+    compile_all(chain.from_iterable(nominated.values()), where)
+    with Path(file).open("a", encoding="utf-8") as out:
+        for problem, configs in nominated.items():
+            for line in explore(problem, configs, where):
+                print(json.dumps(line), file=out, flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,261 @@
+"""gemm(…, tuned=True): at a shape's first call the model's best dozen are timed, and the user's cache keeps the winner.
+
+Beside near ties the model does not know which is fastest. A process of its own compiles the nominees, all at once:
+`python -m tutorlib.kernels.hopper.tune` reads a list of configurations a line, and answers each with a line.
+"""
+
+import atexit
+import hashlib
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from statistics import median
+from time import perf_counter, sleep
+from typing import Any, NamedTuple
+
+import platformdirs
+import torch
+from rich.progress import track
+
+from tutorlib.kernels.compiled_once import load_or_compile
+from tutorlib.kernels.hopper.choose import (
+    BYTES,
+    Majors,
+    ShapeError,
+    candidates,
+    cost,
+    finished,
+    shape_problem,
+)
+from tutorlib.kernels.hopper.config import HopperConfig
+from tutorlib.kernels.hopper.launch import compile_gemm, launcher, max_clusters
+
+DOZEN = 12
+ROUNDS = 9  # in which every nominee is timed once; its median counts
+L2_TIMES = 3  # bytes of L2 that pass before a matrix is read again
+LEAST_US = 150.0  # of a nominee's part of a round
+CALLS = 64  # at most, of which it consists
+PROCESSES = 16  # that compile, at most
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "e4m3": torch.float8_e4m3fn}
+
+
+class Problem(NamedTuple):
+    """What a winner is kept for. majors: of A and B."""
+
+    m: int
+    n: int
+    k: int
+    dtype: str = "bf16"
+    majors: Majors = ("k", "k")
+
+    def __str__(self) -> str:
+        return "x".join(map(str, self[:3])) + "-" + "-".join((self.dtype, *self.majors))
+
+
+# Nominees -------------------------------------------------------------------------------------------------------------
+
+
+def nominees(problem: Problem, sms: int, count: int = DOZEN) -> list[HopperConfig]:
+    """The model's first choices: half of them its best, then the best of each further way to divide the work.
+
+    Raises ShapeError.
+    """
+    if why := shape_problem(*problem):
+        raise ShapeError(why)
+    m, n, k, dtype, majors = problem
+    ranked = sorted(candidates(dtype, majors), key=lambda config: cost(config, m, n, k, sms))
+    first, ways = ranked[: count // 2], dict[tuple[Any, ...], HopperConfig]()
+    for config in ranked[count // 2 :]:
+        if way_of(config) not in map(way_of, first):
+            ways.setdefault(way_of(config), config)
+    chosen = (first + list(ways.values()))[:count]
+    return [finished(config, m, n, sms) for config in chosen]
+
+
+def way_of(config: HopperConfig) -> tuple[Any, ...]:
+    """How it divides the work, whatever its tile."""
+    return config.cluster_size, config.split_k, config.stream_k, config.transposed
+
+
+# Compilation ----------------------------------------------------------------------------------------------------------
+
+
+def folder() -> Path:
+    """Of the user's cache: of what this version compiled and measured on this GPU."""
+    sources = b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py")))
+    version = hashlib.sha256(sources + metadata.version("nvidia-cutlass-dsl").encode()).hexdigest()[:12]
+    gpu = torch.cuda.get_device_name().replace(" ", "_")
+    return platformdirs.user_cache_path("tutorlib") / f"{gpu}-{version}"
+
+
+def settings(config: HopperConfig) -> dict[str, Any]:
+    """Those that are not the default."""
+    default = asdict(HopperConfig())
+    return {name: value for name, value in asdict(config).items() if value != default[name]}
+
+
+def name_of(config: HopperConfig) -> str:
+    return "gemm_" + hashlib.sha256(json.dumps(settings(config)).encode()).hexdigest()[:16]
+
+
+def compile_into(where: str, of: dict[str, Any]) -> None:
+    """Save the kernel of these settings in a folder, unless it is there."""
+    config = HopperConfig(**of)
+    load_or_compile(Path(where), name_of(config), lambda: compile_gemm(config))
+
+
+@cache
+def compiler() -> subprocess.Popen[str]:
+    """It ends with this process."""
+    command = [sys.executable, "-m", "tutorlib.kernels.hopper.tune"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    atexit.register(process.communicate)
+    return process
+
+
+def compile_all(configs: Iterable[HopperConfig], where: Path) -> None:
+    """Save their kernels, by as many processes as there are cores. Raises RuntimeError if one does not compile."""
+    missing = [config for config in dict.fromkeys(configs) if not (where / f"{name_of(config)}.o").exists()]
+    if missing:
+        process = compiler()
+        print(json.dumps([str(where), [*map(settings, missing)]]), file=process.stdin, flush=True)
+        if (answer := process.stdout.readline().strip()) != "done":
+            raise RuntimeError(answer or "the process that compiles has ended")
+
+
+def serve() -> None:
+    with multiprocessing.get_context("fork").Pool(min(PROCESSES, os.cpu_count() or 1)) as pool:
+        for line in sys.stdin:
+            where, wanted = json.loads(line)
+            try:
+                pool.starmap(compile_into, [(where, of) for of in wanted], chunksize=1)
+                print("done", flush=True)
+            except Exception as error:
+                print(f"{type(error).__name__}: {error}".splitlines()[0], flush=True)
+
+
+def loaded(config: HopperConfig, where: Path) -> Callable[..., None]:
+    """Its kernel, from the folder; compiled, and saved there, where it is not."""
+    return load_or_compile(where, name_of(config), lambda: compile_gemm(config))
+
+
+# Time -----------------------------------------------------------------------------------------------------------------
+
+
+@cache
+def side_stream() -> torch.cuda.Stream:
+    """On which nominees are captured."""
+    return torch.cuda.Stream()
+
+
+def matrices(problem: Problem) -> list[tuple[torch.Tensor, ...]]:
+    """Random A and B, and room for C, as often as it takes for none to be found in L2."""
+    m, n, k, dtype, majors = problem
+
+    def filled(rows: int, major: str) -> torch.Tensor:
+        shape = (rows, k) if major == "k" else (k, rows)
+        made = torch.randn(shape, device="cuda", dtype=torch.bfloat16).to(DTYPES[dtype])
+        return made if major == "k" else made.mT
+
+    bytes_ = (m + n) * k * BYTES[dtype] + m * n * 2
+    sets = -(-L2_TIMES * torch.cuda.get_device_properties().L2_cache_size // bytes_) + 1
+    out = torch.float16 if dtype == "fp16" else torch.bfloat16
+    return [
+        (filled(m, majors[0]), filled(n, majors[1]), torch.empty(m, n, dtype=out, device="cuda")) for _ in range(sets)
+    ]
+
+
+def times(calls: Sequence[Callable[..., None]], sets: Sequence[tuple[torch.Tensor, ...]]) -> list[float]:
+    """The median µs of each call(a, b, c) in rounds in which all take turns; the GPU rests between them.
+
+    A call is captured often enough, on one set of matrices after the other, so that the host's time does not count.
+    """
+    stream, graphs = side_stream(), []
+    for call in calls:
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.stream(stream):
+            call(*sets[0])  # makes what is made once
+            repeated = repetitions(call, sets)
+            with torch.cuda.graph(graph, stream=stream):
+                for n in range(repeated):
+                    call(*sets[n % len(sets)])
+        graphs.append((graph, repeated))
+    taken: list[list[float]] = [[] for _ in graphs]
+    for turn in range(ROUNDS + 1):
+        start = perf_counter()
+        for n in range(len(graphs))[:: -1 if turn % 2 else 1]:
+            graph, repeated = graphs[n]
+            before, after = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            before.record()
+            graph.replay()
+            after.record()
+            after.synchronize()
+            if turn:  # the first round warms up
+                taken[n].append(before.elapsed_time(after) * 1e3 / repeated)
+        sleep(perf_counter() - start)
+    return [median(each) for each in taken]
+
+
+def repetitions(call: Callable[..., None], sets: Sequence[tuple[torch.Tensor, ...]]) -> int:
+    """Calls that last LEAST_US, or that use every set of matrices."""
+    before, after = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    before.record()
+    for each in sets[:4]:
+        call(*each)
+    after.record()
+    after.synchronize()
+    us = before.elapsed_time(after) * 1e3 / len(sets[:4])
+    return min(max(len(sets), int(LEAST_US / us)), CALLS)
+
+
+def time_all(configs: Sequence[HopperConfig], problem: Problem, where: Path) -> list[float]:
+    """µs of each."""
+    with torch.cuda.stream(side_stream()):
+        calls = [launcher(config, *problem[:3], compiled=loaded(config, where)) for config in configs]
+    return times(calls, matrices(problem))
+
+
+# Winners --------------------------------------------------------------------------------------------------------------
+
+
+@cache
+def winner(problem: Problem) -> HopperConfig:
+    """The fastest of the nominees on the GPU at hand, timed at the first call on this machine. Raises ShapeError."""
+    where, sms = folder(), max_clusters(1)
+    file = where / f"{problem}.json"
+    if not file.exists():
+        configs = nominees(problem, sms)
+        if torch.cuda.is_current_stream_capturing():
+            raise ValueError("tuned=True while a graph is captured, when nothing can be timed: call gemm before it")
+        compile_all(configs, where)
+        us = time_all(configs, problem, where)
+        fastest = min(range(len(us)), key=us.__getitem__)
+        half = file.with_suffix(f".{os.getpid()}")
+        half.write_text(json.dumps(settings(configs[fastest])), encoding="utf-8")
+        half.replace(file)
+    return HopperConfig(**json.loads(file.read_text(encoding="utf-8")))
+
+
+def launch(problem: Problem) -> Callable[..., None]:
+    """launch(a, b, c) of the winner, on today's stream. Raises ShapeError."""
+    config = winner(problem)
+    return launcher(config, *problem[:3], compiled=loaded(config, folder()))
+
+
+def tune(problems: Iterable[Problem | tuple[int, int, int]]) -> None:
+    """Find the winners of many problems, with a bar: all nominees are compiled together. Raises ShapeError."""
+    wanted = [Problem(*problem) for problem in problems]
+    compile_all((config for problem in wanted for config in nominees(problem, max_clusters(1))), folder())
+    for problem in track(wanted, "Tuning"):
+        winner(problem)
+
+
+if __name__ == "__main__":
+    serve()
