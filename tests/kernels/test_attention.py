@@ -281,7 +281,7 @@ def simulated_backward(monkeypatch):
             dynamic = [from_dlpack(x, assumed_align=16).mark_layout_dynamic(leading_dim=x.ndim - 1) for x in tensors]
             named = dict(zip(names, tensors, strict=True))
             (report,) = simulate_host(traced(config), named, [*dynamic, Float32(scale), cuda.CUstream(0)])
-            assert not report.findings
+            assert not report.findings, [str(x)[:900] for x in report.findings]
 
         return launched
 

@@ -1,12 +1,13 @@
 """Attention's gradients on Hopper, by five products: S = Q Kᵀ, dP = dO Vᵀ, dV = Pᵀ dO, dK = dSᵀ Q, dQ = dS K.
 
 A block owns 128 keys, 64 for each of two consumer warpgroups, and takes the tiles of queries that see them, of all
-query heads that share K and V. dK and dV stay in registers. S and dP are computed transposed, (keys, queries), so that
+query heads that share K and V, each block from another tile on, so that they add to different parts of dQ. dK and dV
+stay in registers. S and dP are computed transposed, (keys, queries), so that
 Pᵀ and dSᵀ are A operands without leaving their registers. dQ needs the dS of all 128 keys, so dS goes through shared
-memory, each warpgroup computes one half of dQ, and TMA adds it to fp32 in global memory. Blocks add in any order, so
-the last bits of dQ differ from run to run.
+memory, each warpgroup computes one half of dQ, and TMA adds each warp's part of it to fp32 in global memory. Blocks add
+in any order, so the last bits of dQ differ from run to run.
 
-mQ, mK, mV, mdO, mdK and mdV are (tokens, head_dim, heads, batch). The scratch: mdQ (rows of 128, 128, heads, batch),
+mQ, mK, mV, mdO, mdK and mdV are (tokens, head_dim, heads, batch). The scratch: mdQ (rows of 32, 32, heads, batch),
 accumulators as the registers have them, and mLogs, mDelta (tokens, heads, batch), tokens padded to `ROWS`.
 """
 
@@ -38,8 +39,9 @@ from tutorlib.kernels.hopper.pipeline import Tma, smem_layout
 CONSUMERS, STAGES = 2, 2
 TILE_N = CONSUMERS * MMA_M  # keys of a block
 ROWS = 128  # queries to whose multiples the scratch is padded
+LANES = 32
 HEAD_DIMS = 64, 128
-BOTH_BARRIER, OWN_BARRIER = 1, 2  # named barriers: of both consumer warpgroups; the first of two, each of one
+BOTH_BARRIER = 1  # the named barrier of both consumer warpgroups
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,10 @@ class BackwardConfig:
 
 @dataclass(frozen=True)
 class Gradients:
-    """What both roles of a block work on. sQ, sdO: (bM, bD, stages), sK, sV: (bN, bD). full: of K and V."""
+    """What both roles of a block work on. sQ, sdO: (bM, bD, stages), sK, sV: (bN, bD).
+
+    sdS: (bM, bN, 2), for even steps and for odd ones. sRows: (bM, stages) of logs and of delta. full: of K and V.
+    """
 
     q: Tma
     k: Tma
@@ -69,14 +74,14 @@ class Gradients:
     dk: Tma
     dv: Tma
     dq: Tma
-    mLogs: cute.Tensor
-    mDelta: cute.Tensor
+    rows: tuple[cute.Tensor, cute.Tensor]  # mLogs, mDelta
     sQ: cute.Tensor
     sK: cute.Tensor
     sV: cute.Tensor
     sdO: cute.Tensor
     sdS: cute.Tensor
     sdQ: cute.Tensor
+    sRows: tuple[cute.Tensor, cute.Tensor]
     full: cute.Pointer
     q_ring: KeyRing
     do_ring: KeyRing
@@ -84,14 +89,36 @@ class Gradients:
     config: BackwardConfig
 
 
+@dataclass(frozen=True)
+class Steps:
+    """Of a block: `count` tiles of queries, from the first that sees its keys on, of each of its query heads in turn.
+
+    shift: the place of the tile that is taken first.
+    """
+
+    first: Int32
+    count: Int32
+    first_head: Int32
+    heads: Int32
+    shift: Int32
+
+    @property
+    def all(self) -> Int32:
+        return self.heads * self.count
+
+    def place(self, step: Int32) -> tuple[Int32, Int32]:
+        """(tile of queries, head)"""
+        return self.first + (step + self.shift) % self.count, self.first_head + step // self.count
+
+
 @cute.jit
-def queries_of(block: Gradients, n_block: Int32) -> tuple[Int32, Int32, Int32]:
-    """(the first tile of queries that sees the block's keys, tiles from there on, query heads)"""
+def steps_of(block: Gradients, n_block: Int32, kv_head: Int32) -> Steps:
     bM, mQ, mK, first = block.config.tile_m, block.q[1], block.k[1], Int32(0)
     m_blocks = cute.ceil_div(mQ.shape[0], bM)
     if cutlass.const_expr(block.config.causal):
         first = cutlass.min(n_block * TILE_N // bM, m_blocks)
-    return first, m_blocks - first, mQ.shape[2] // mK.shape[2]
+    heads = mQ.shape[2] // mK.shape[2]
+    return Steps(first, m_blocks - first, kv_head * heads, heads, n_block)
 
 
 def make_mmas(config: BackwardConfig) -> tuple[cute.TiledMma, ...]:
@@ -117,7 +144,7 @@ def issue(mma: cute.TiledMma, acc: cute.Tensor, a: cute.Tensor, b: cute.Tensor, 
 
 @cute.jit
 def load_pairs(row: cute.Tensor, column: Int32, count: cutlass.Constexpr) -> cute.Tensor:
-    """(2, count): elements column, column + 1, column + 8, column + 9, … of a row; column is even."""
+    """(2, count): elements column, column + 1, column + 8, column + 9, … of a row in shared memory; column is even."""
     pairs = cute.make_rmem_tensor((2, count), Float32)
     source = cute.make_tensor((row.iterator + column).align(8), cute.make_layout(pairs.shape, stride=(1, 8)))
     for pair in cutlass.range_constexpr(count):
@@ -143,9 +170,9 @@ def by_key(acc: cute.Tensor) -> cute.Tensor:
 
 
 @cute.jit
-def load_steps(block: Gradients, n_block: Int32, kv_head: Int32, batch: Int32) -> None:
-    """The producer warp: K and V once, then Q and dO of each step."""
-    config, (first, count, heads) = block.config, queries_of(block, n_block)
+def load_steps(block: Gradients, steps: Steps, n_block: Int32, kv_head: Int32, batch: Int32) -> None:
+    """The producer warp: K and V once, then Q with logs, and dO with delta, of each step."""
+    config = block.config
     with cute.arch.elect_one():
         cute.arch.mbarrier_arrive_and_expect_tx(block.full, 2 * 2 * TILE_N * config.head_dim)
     for (tma_kv, m_kv), s_kv in ((block.k, block.sK), (block.v, block.sV)):
@@ -154,37 +181,37 @@ def load_steps(block: Gradients, n_block: Int32, kv_head: Int32, batch: Int32) -
         cute.copy(tma_kv, tXgX, tXsX, tma_bar_ptr=block.full)
     state = make_pipeline_state(PipelineUserType.Producer, STAGES)
     tile = config.tile_m, config.head_dim
-    for step in cutlass.range(heads * count, unroll=1):
-        head, m_block = kv_head * heads + step // count, first + step % count
-        for (tma, m), s, ring in ((block.q, block.sQ, block.q_ring), (block.do, block.sdO, block.do_ring)):
+    bulk = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), Float32, num_bits_per_copy=32 * tile[0])
+    loads = (block.q, block.sQ, block.q_ring), (block.do, block.sdO, block.do_ring)
+    for step in cutlass.range(steps.all, unroll=1):
+        m_block, head = steps.place(step)
+        for ((tma, m), s, ring), rows, s_rows in zip(loads, block.rows, block.sRows, strict=True):
+            full = ring.full + state.index
+            g_rows = cute.local_tile(rows[None, head, batch], (tile[0],), (m_block,))
+            g_rows = cute.make_tensor(g_rows.iterator.align(16), cute.make_layout(tile[0]))
             cute.arch.mbarrier_wait(ring.empty + state.index, state.phase)
             with cute.arch.elect_one():
-                cute.arch.mbarrier_arrive_and_expect_tx(ring.full + state.index, 2 * tile[0] * tile[1])
+                cute.arch.mbarrier_arrive_and_expect_tx(full, 2 * tile[0] * tile[1] + 4 * tile[0])
+                cute.copy(bulk, g_rows, s_rows[None, state.index], mbar_ptr=full)
             g = cute.local_tile(m[None, None, head, batch], tile, (None, 0))
-            BoxCopy(tma, *boxes(tma, s, g)).load(m_block, state.index, ring.full + state.index)
+            BoxCopy(tma, *boxes(tma, s, g)).load(m_block, state.index, full)
         state.advance()
 
 
 @cute.jit
 def add_dq(acc: cute.Tensor, block: Gradients, part: Int32, head: Int32, batch: Int32) -> None:
-    """TMA adds a warpgroup's accumulators to the scratch, through a half of sdQ that it alone uses."""
-    thread = cute.arch.thread_idx()[0]
-    group, own = cute.arch.make_warp_uniform(thread // WARPGROUP), thread % WARPGROUP
-    first_warp = cute.arch.make_warp_uniform(own // 32) == 0
-    (tma, mdQ), shape = block.dq, (cute.size(acc), WARPGROUP)
-    if first_warp:
-        cute.arch.cp_async_bulk_wait_group(0, read=True)
-    cute.arch.barrier(barrier_id=OWN_BARRIER + group, number_of_threads=WARPGROUP)
-    sdQ = cute.local_tile(block.sdQ, shape, (group, 0))
+    """TMA adds a warp's accumulators, the part-th of a head, to the scratch, through its own piece of sdQ."""
+    thread, (tma, mdQ), shape = cute.arch.thread_idx()[0], block.dq, (cute.size(acc), LANES)
+    cute.arch.cp_async_bulk_wait_group(0, read=True)
+    cute.arch.sync_warp()
+    sdQ = cute.local_tile(block.sdQ, shape, (cute.arch.make_warp_uniform(thread // LANES), 0))
     for register in cutlass.range_constexpr(shape[0]):
-        sdQ[register, own] = acc[register]
+        sdQ[register, thread % LANES] = acc[register]
     cute.arch.fence_proxy("async.shared", space="cta")
-    cute.arch.barrier(barrier_id=OWN_BARRIER + group, number_of_threads=WARPGROUP)
-    if first_warp:
-        gdQ = cute.local_tile(mdQ[None, None, head, batch], shape, (part, 0))
-        tXsX, tXgX = boxes(tma, sdQ, gdQ)
-        cute.copy(tma, tXsX, tXgX)
-        cute.arch.cp_async_bulk_commit_group()
+    cute.arch.sync_warp()
+    tXsX, tXgX = boxes(tma, sdQ, cute.local_tile(mdQ[None, None, head, batch], shape, (part, 0)))
+    cute.copy(tma, tXsX, tXgX)
+    cute.arch.cp_async_bulk_commit_group()
 
 
 def transposed(s: cute.Tensor, major: str = "mn") -> cute.Tensor:
@@ -194,12 +221,12 @@ def transposed(s: cute.Tensor, major: str = "mn") -> cute.Tensor:
 
 
 @cute.jit
-def take_steps(block: Gradients, n_block: Int32, kv_head: Int32, batch: Int32) -> None:
+def take_steps(block: Gradients, steps: Steps, n_block: Int32, kv_head: Int32, batch: Int32) -> None:
     """A consumer warpgroup: dK and dV of its 64 keys, and half of each step's dQ."""
-    config, (_, mK), (first, count, heads) = block.config, block.k, queries_of(block, n_block)
+    config, (_, mK) = block.config, block.k
     bM, bN, bD = config.tile_m, TILE_N, config.head_dim
     thread, lane = cute.arch.thread_idx()[0], cute.arch.lane_idx()
-    group = cute.arch.make_warp_uniform(thread // WARPGROUP)
+    warp, group = (cute.arch.make_warp_uniform(thread // size) for size in (LANES, WARPGROUP))
     st, dkv, dq = make_mmas(config)
     s_slice, kv_slice, q_slice = (mma.get_slice(group * WARPGROUP) for mma in (st, dkv, dq))
     tSrK, tSrV = (st.make_fragment_A(s_slice.partition_A(s)) for s in (block.sK, block.sV))
@@ -217,25 +244,23 @@ def take_steps(block: Gradients, n_block: Int32, kv_head: Int32, batch: Int32) -
     to_shared = stmatrix.get_slice(thread)
     tSsS = to_shared.partition_D(transposed(block.sdS, "k"))
     s_rows, p_rows = by_key(tSrS), by_key(tSrP)
-    key = n_block * bN + thread // 32 * 16 + lane // 4
+    key, own = n_block * bN + warp * 16 + lane // 4, lane % 4 * 2  # of a thread's first element
     crosses_end = (n_block + 1) * bN > mK.shape[0]
     cute.arch.mbarrier_wait(block.full, Int32(0))
     state = make_pipeline_state(PipelineUserType.Consumer, STAGES)
-    for step in cutlass.range(heads * count, unroll=1):
-        head, m_block = kv_head * heads + step // count, first + step % count
-        column = m_block * bM + lane % 4 * 2
+    for step in cutlass.range(steps.all, unroll=1):
+        m_block, head = steps.place(step)
         cute.arch.mbarrier_wait(block.q_ring.full + state.index, state.phase)
         issue(st, tSrS, tSrK, tSrQ[None, None, None, state.index], False)
         cute.arch.mbarrier_wait(block.do_ring.full + state.index, state.phase)
         issue(st, tSrP, tSrV, tSrdO[None, None, None, state.index], False)
-        logs = load_pairs(block.mLogs[None, head, batch], column, bM // 8)
-        deltas = load_pairs(block.mDelta[None, head, batch], column, bM // 8)
+        logs, deltas = (load_pairs(s[None, state.index], own, bM // 8) for s in block.sRows)
         warpgroup.wait_group(1)
         masked = crosses_end
         if cutlass.const_expr(config.causal):
             masked = masked or m_block * bM < (n_block + 1) * bN
         if masked:
-            mask(s_rows, key, column, mK.shape[0], config.causal)
+            mask(s_rows, key, m_block * bM + own, mK.shape[0], config.causal)
         for pair in cutlass.range_constexpr(bM // 8):
             for row in cutlass.range_constexpr(2):
                 for one in cutlass.range_constexpr(2):
@@ -248,16 +273,15 @@ def take_steps(block: Gradients, n_block: Int32, kv_head: Int32, batch: Int32) -
                 for one in cutlass.range_constexpr(2):
                     p_rows[one, row, pair] = s_rows[one, row, pair] * (p_rows[one, row, pair] - deltas[one, pair])
         rdS.store(tSrP.load().to(BFloat16))
-        cute.arch.barrier(barrier_id=BOTH_BARRIER, number_of_threads=CONSUMERS * WARPGROUP)  # dQ of the step before
-        cute.copy(stmatrix, to_shared.retile(rdS), tSsS)
+        cute.copy(stmatrix, to_shared.retile(rdS), tSsS[None, None, None, step % 2])
         cute.arch.fence_proxy("async.shared", space="cta")
         cute.arch.barrier(barrier_id=BOTH_BARRIER, number_of_threads=CONSUMERS * WARPGROUP)
         issue(dkv, tVrV, p_operand(rP), tVrdO[None, None, None, state.index], True)
-        issue(dq, tQrQ, tQrdS, tQrK, False)
+        issue(dq, tQrQ, tQrdS[None, None, None, step % 2], tQrK, False)
         issue(dkv, tKrK, p_operand(rdS), tKrQ[None, None, None, state.index], True)
         warpgroup.wait_group(1)  # for dV and dQ
         block.do_ring.release(state.index)
-        add_dq(tQrQ, block, CONSUMERS * m_block + group, head, batch)
+        add_dq(tQrQ, block, 4 * CONSUMERS * m_block + warp, head, batch)
         warpgroup.wait_group(0)
         block.q_ring.release(state.index)
         state.advance()
@@ -269,7 +293,7 @@ def take_steps(block: Gradients, n_block: Int32, kv_head: Int32, batch: Int32) -
 
 @cute.kernel
 def backward_kernel(
-    q: Any, k: Any, v: Any, do: Any, dk: Any, dv: Any, dq: Any, mLogs: cute.Tensor, mDelta: cute.Tensor,
+    q: Any, k: Any, v: Any, do: Any, dk: Any, dv: Any, dq: Any, rows: Any,
     scale: Float32, config: cutlass.Constexpr,
 ):  # fmt: skip
     thread, _, _ = cute.arch.thread_idx()
@@ -278,9 +302,10 @@ def backward_kernel(
     bM, bN, bD = config.tile_m, TILE_N, config.head_dim
     memory = SmemAllocator()
     of_keys, of_queries = smem_layout((bN, bD), BFloat16), smem_layout((bM, bD, STAGES), BFloat16)
-    layouts = of_keys, of_keys, of_queries, of_queries, smem_layout((bM, bN), BFloat16, "mn")
+    layouts = of_keys, of_keys, of_queries, of_queries, smem_layout((bM, bN, 2), BFloat16, "mn")
     sK, sV, sQ, sdO, sdS = (memory.allocate_tensor(BFloat16, x.outer, ALIGNMENT, x.inner) for x in layouts)
-    sdQ = memory.allocate_tensor(Float32, by_register(CONSUMERS * config.registers), ALIGNMENT)
+    sdQ = memory.allocate_tensor(Float32, by_register(4 * CONSUMERS * config.registers), ALIGNMENT)
+    sRows = tuple(memory.allocate_tensor(Float32, cute.make_layout((bM, STAGES)), 128) for _ in "LD")
     kv_full = memory.allocate_array(Int64, 1)
     q_ring, do_ring = (KeyRing(*(memory.allocate_array(Int64, STAGES) for _ in "fe")) for _ in "qo")
     if thread == 0:
@@ -292,20 +317,21 @@ def backward_kernel(
         cute.arch.mbarrier_init_fence()
     cute.arch.sync_threads()
     block = Gradients(
-        q, k, v, do, dk, dv, dq, mLogs, mDelta, sQ, sK, sV, sdO, sdS, sdQ, kv_full, q_ring, do_ring, scale, config
+        q, k, v, do, dk, dv, dq, rows, sQ, sK, sV, sdO, sdS, sdQ, sRows, kv_full, q_ring, do_ring, scale, config
     )
+    steps = steps_of(block, n_block, kv_head)
     if group == CONSUMERS:
         cute.arch.setmaxregister_decrease(24)
         if warp == 4 * CONSUMERS:
-            load_steps(block, n_block, kv_head, batch)
+            load_steps(block, steps, n_block, kv_head, batch)
     else:
         cute.arch.setmaxregister_increase(240)
-        take_steps(block, n_block, kv_head, batch)
+        take_steps(block, steps, n_block, kv_head, batch)
 
 
 def by_register(count: int) -> cute.Layout:
-    """A warpgroup's accumulators: (register, thread)."""
-    return cute.make_layout((count, WARPGROUP), stride=(WARPGROUP, 1))
+    """A warp's accumulators: (register, lane)."""
+    return cute.make_layout((count, LANES), stride=(LANES, 1))
 
 
 def make_backward(config: BackwardConfig) -> Any:
@@ -326,10 +352,10 @@ def make_backward(config: BackwardConfig) -> Any:
         mdQ = cute.make_tensor(dq.iterator, cute.select(dq.layout, [2, 3, 1, 0]))
         part, add = by_register(config.registers), cpasync.CopyReduceBulkTensorTileS2GOp()
         atoms.append(cpasync.make_tiled_tma_atom(add, mdQ, part, part.shape))
-        rows = (cute.make_tensor(x.iterator, cute.select(x.layout, [2, 1, 0])) for x in (logs, delta))
+        rows = tuple(cute.make_tensor(x.iterator, cute.select(x.layout, [2, 1, 0])) for x in (logs, delta))
         grid = cute.ceil_div(k.shape[2], TILE_N), k.shape[1], k.shape[0]
         threads = WARPGROUP * (CONSUMERS + 1)
-        backward_kernel(*atoms, *rows, scale, config).launch(grid=grid, block=(threads, 1, 1), stream=stream)
+        backward_kernel(*atoms, rows, scale, config).launch(grid=grid, block=(threads, 1, 1), stream=stream)
 
     return backward
 
@@ -359,7 +385,7 @@ def backward_into(
     padded, count = -(-queries // ROWS) * ROWS, -(-queries // ROWS)
     config = BackwardConfig(next(wide for wide in HEAD_DIMS if d <= wide), causal)
     logs, delta = torch.empty(2, batch, heads, padded, device=q.device).unbind(0)
-    scratch = torch.empty(batch, heads, padded * config.head_dim // WARPGROUP, WARPGROUP, device=q.device)
+    scratch = torch.empty(batch, heads, padded * config.head_dim // LANES, LANES, device=q.device)
     sizes, stream = (ROWS, config.head_dim), torch.cuda.current_stream()
     by_rows = scratch.view(batch, heads, padded, config.head_dim)
     ct.launch(stream, (count, heads, batch), tiles.prepare_rows, (o, do, lse, logs, delta, by_rows, *sizes))

@@ -250,11 +250,11 @@ def prepare_rows(o, do, lse, logs, delta, dq, tm: Int, d: Int):
 def round_queries(scratch, dq, scale: float, tm: Int, d: Int):
     """dQ from the accumulators that the Hopper kernel has added up.
 
-    A tile of scratch: (warpgroups along M, along N, columns / 8, 2 rows, 2 columns, 4 warps, 8 rows, 4 lanes).
+    A tile of scratch: (warpgroups along M, along N, 4 warps, columns / 8, 2 rows, 2 columns, 8 rows, 4 lanes).
     """
     m, head, batch = ct.bid(0), ct.bid(1), ct.bid(2)
     down, across = tm // 64, 128 // tm
-    acc = ct.load(scratch, (batch, head, m, 0), (1, 1, tm * d // 128, 128))
-    acc = ct.reshape(acc, (down, across, d // across // 8, 2, 2, 4, 8, 4))
-    acc = ct.permute(acc, (0, 5, 3, 6, 1, 2, 7, 4))
+    acc = ct.load(scratch, (batch, head, m, 0), (1, 1, tm * d // 32, 32))
+    acc = ct.reshape(acc, (down, across, 4, d // across // 8, 2, 2, 8, 4))
+    acc = ct.permute(acc, (0, 2, 4, 6, 1, 3, 7, 5))
     ct.store(dq, (batch, head, m, 0), (ct.reshape(acc, (1, 1, tm, d)) * scale).astype(dq.dtype))
