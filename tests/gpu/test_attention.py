@@ -111,8 +111,10 @@ def test_gradients_equal_torch_in_fp64_and_those_of_k_and_v_are_the_same_twice(t
 def test_decoding_equals_torch_in_fp64(batch, kv_heads, keys, group, d):
     q = normal(batch, kv_heads * group, 1, d, device="cuda")
     k, v = normal(2, batch, kv_heads, keys, d, device="cuda").unbind(0)
-    o = torch.full_like(q, torch.nan)
-    launch.decode_into(o, q, k, v, d**-0.5)
+    o, lse = torch.full_like(q, torch.nan), torch.empty(q.shape[:3], device="cuda")
+    sms, tile = torch.cuda.get_device_properties(0).multi_processor_count, launch.tile_of("decode_parts", d, False)
+    choice = launch.decode_choice(batch * kv_heads, keys, sms, tile)
+    launch.forward_into(o, lse, q, k, v, d**-0.5, False, choice)
     grouped = q.view(batch, kv_heads, group, d).double()
     want = (grouped @ k.double().mT * d**-0.5).softmax(-1) @ v.double()
     torch.testing.assert_close(o.view_as(want).double(), want, **CLOSE)

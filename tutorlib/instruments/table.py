@@ -608,11 +608,13 @@ def decode() -> Sweep:
     """One query for each sequence: cuTile's kernels by the number of blocks for each SM, and the operator."""
 
     def candidate(blocks: int) -> Candidate:
-        def call(q: Tensor, k: Tensor, v: Tensor, o: Tensor) -> None:
-            tile = replace(attention_launch.tile_of("decode_parts", q.shape[3], False), occupancy=blocks)
-            attention_launch.decode_into(o, q, k, v, q.shape[3] ** -0.5, tile)
+        def into(o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> None:
+            tile = replace(attention_launch.tile_of("decode_parts", q.shape[3], causal), occupancy=blocks)
+            sequences, sms = k.shape[0] * k.shape[1], device.need_gpu().sms
+            choice = attention_launch.decode_choice(sequences, k.shape[2], sms, tile)
+            attention_launch.forward_into(o, lse, q, k, v, scale, causal, choice)
 
-        return by_host(f"{blocks} block{'s' * (blocks > 1)} per SM", call)
+        return forward_by(f"{blocks} block{'s' * (blocks > 1)} per SM", into, False)
 
     heads = ((16, 16, 128, 1), (64, 8, 128, 2), (64, 8, 64, 4))  # the last: times as many keys, for as many bytes
     shapes = tuple((more * 2**16 // n, h, g, 1, n, d) for n in (4096, 16384, 1024, 65536) for h, g, d, more in heads)

@@ -254,7 +254,7 @@ def take_steps(block: Gradients, steps: Steps, n_block: Int32, kv_head: Int32, b
         issue(st, tSrS, tSrK, tSrQ[None, None, None, state.index], False)
         cute.arch.mbarrier_wait(block.do_ring.full + state.index, state.phase)
         issue(st, tSrP, tSrV, tSrdO[None, None, None, state.index], False)
-        logs, deltas = (load_pairs(s[None, state.index], own, bM // 8) for s in block.sRows)
+        logs = load_pairs(block.sRows[0][None, state.index], own, bM // 8)
         warpgroup.wait_group(1)
         masked = crosses_end
         if cutlass.const_expr(config.causal):
@@ -267,6 +267,7 @@ def take_steps(block: Gradients, steps: Steps, n_block: Int32, kv_head: Int32, b
                     scaled = s_rows[one, row, pair] * (block.scale * LOG2_E)
                     s_rows[one, row, pair] = cute.math.exp2(scaled - logs[one, pair], fastmath=True)
         rP.store(tSrS.load().to(BFloat16))
+        deltas = load_pairs(block.sRows[1][None, state.index], own, bM // 8)
         warpgroup.wait_group(0)
         for pair in cutlass.range_constexpr(bM // 8):
             for row in cutlass.range_constexpr(2):

@@ -71,22 +71,33 @@ def hinted(kernel: str, tile: Tile) -> Any:
 
 
 class Choice(NamedTuple):
-    """A configuration and the runs into which it splits each sequence's keys."""
+    """A configuration, or the tile of cuTile's decoding kernel, and the runs into which it splits a sequence's keys."""
 
-    config: AttentionConfig
+    config: AttentionConfig | Tile
     splits: int = 1
 
 
 @cache
 def choose(q_shape: tuple[int, ...], keys: int, causal: bool, sms: int) -> Choice:
-    """The fastest by `cost_us`. Under a causal mask keys are not split: query i sees keys 0 … i, of however many."""
-    configs = attention_configs(q_shape[3], causal)
+    """The fastest by `cost_us`. Under a causal mask keys are not split: query i sees keys 0 … i, of however many.
+
+    The decoding kernel starts sooner, the other one reads faster.
+    """
+    batch, heads, queries, d = q_shape
+    if queries <= tiles.ROWS and not causal and 4 * batch * heads * keys * d <= DECODE_BYTES:
+        return decode_choice(batch * heads, keys, sms, tile_of("decode_parts", power_of_two(d), False))
     choices = [
         Choice(config, splits)
-        for config in configs
+        for config in attention_configs(d, causal)
         for splits in ({1} if causal else runs_of(-(-keys // config.tile_n)))
     ]
     return min(choices, key=lambda choice: cost_us(choice, q_shape, keys, sms))
+
+
+def decode_choice(sequences: int, keys: int, sms: int, tile: Tile) -> Choice:
+    """As many runs as all SMs hold at once. sequences: of keys, batch · kv_heads."""
+    blocks = tile.occupancy * sms // sequences
+    return Choice(tile, max(splits for splits in runs_of(-(-keys // tile.tn)) if splits <= max(blocks, 1)))
 
 
 def runs_of(blocks: int) -> set[int]:
@@ -94,22 +105,28 @@ def runs_of(blocks: int) -> set[int]:
     return {-(-blocks // -(-blocks // splits)) for splits in range(1, min(blocks, MOST_RUNS) + 1)}
 
 
+DECODE_BYTES = 2**26  # of K and V
 START_US = 2.0  # of a tile
-STEP_US = {64: 1.04, 128: 1.5, 192: 2.2}  # by tile_m, of 128 keys and a head_dim of 128
-ADD_US, ROW_US = 4.0, 0.0037  # of adding parts: its launch, and each row of O
+STEP_US = {64: (0.78, 1.04), 128: (1.18, 1.5), 192: (1.7, 2.2)}  # by tile_m, of 128 keys: softmax; products at d = 128
+ADD_US, ROW_US = 4.0, 0.0037  # of adding parts: its launch, and each row of O at d = 128
 
 
 def cost_us(choice: Choice, q_shape: tuple[int, ...], keys: int, sms: int) -> float:
-    """Waves of tiles, times a tile's start and its steps; and the time to add parts. The constants: on an H200."""
+    """Waves of tiles, times a tile's start and its steps; and the time to add parts. The constants: on an H200.
+
+    Causal tiles, the longest first, take as long as the longest, or an SM's share of all and an uneven end.
+    """
     (config, splits), (batch, heads, queries, _) = choice, q_shape
+    wide, part = config.head_dim / 128, config.tile_n / 128
+    softmax, products = STEP_US[config.tile_m]
+    step = max(softmax, products * wide) * part
     tiles = -(-queries // config.tile_m) * heads * batch * splits
-    blocks = -(-keys // config.tile_n)
-    steps: float = -(-blocks // splits)
-    waves: float = -(-tiles // sms)
+    most = -(-keys // (config.tile_n * splits))
+    longest = START_US + most * step
     if config.causal:
-        steps, waves = (min(queries, keys) / config.tile_n + 1) / 2, max(tiles / sms, 1)
-    step = STEP_US[config.tile_m] * config.head_dim * config.tile_n / 128**2
-    return waves * (START_US + steps * step) + (ADD_US + ROW_US * batch * heads * queries if splits > 1 else 0)
+        mean = START_US + (min(queries, keys) + config.tile_m) / config.tile_n / 2 * step
+        return max(longest, tiles / sms * mean + longest / 4)
+    return -(-tiles // sms) * longest + (ADD_US + ROW_US * wide * batch * heads * queries if splits > 1 else 0)
 
 
 @cache
@@ -160,13 +177,19 @@ def forward_into(
         rows = batch, kv_heads, heads // kv_heads * queries, d
         o, lse, q = o.view(rows), lse.view(rows[:3]), q.reshape(rows)
     config, splits = choice or choose(tuple(q.shape), keys, causal, max_clusters(1))
-    if splits == 1:
-        configured_into(config, o, lse, q, k, v, scale)
+    parts, logs = o, lse
+    if splits > 1:
+        logs = lse.new_empty(batch * splits, *lse.shape[1:])
+        parts = (lse if isinstance(config, Tile) else o).new_empty(*logs.shape, d)
+    by_run = [x.unflatten(0, (batch, splits)).transpose(1, 2) for x in (parts, logs)]
+    if isinstance(config, Tile):
+        sizes = scale * tiles.LOG2_E, q.shape[2], -(-keys // (config.tn * splits)), config.tn, power_of_two(d)
+        grid, kernel = (splits, q.shape[1], batch), hinted("decode_parts", config)
+        ct.launch(torch.cuda.current_stream(), grid, kernel, (q, k, v, *by_run, *sizes))
     else:
-        parts = q.new_empty(batch * splits, *q.shape[1:])
-        logs = lse.new_empty(parts.shape[:3])
         configured_into(config, parts, logs, q, k, v, scale)
-        add_parts(o, lse, *(x.unflatten(0, (batch, splits)).transpose(1, 2) for x in (parts, logs)))
+    if splits > 1:
+        add_parts(o, lse, *by_run)
 
 
 def few(queries: int) -> bool:
@@ -268,29 +291,3 @@ def backward_by_tiles(
 
     launch("backward_keys", lambda tile: (-(-keys // tile.tn), kv_heads, batch), dk, dv)
     launch("backward_queries", lambda tile: (-(-queries // tile.tm), heads, batch), dq)
-
-
-def decode_into(o: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, tile: Tile | None = None) -> None:
-    """One query for each sequence, o and q (batch, heads, 1, d), with at most 16 heads for one of K and V.
-
-    The keys are split among the blocks that all SMs hold; where there is one part, it is O, and nothing is left to add.
-    tile: the fastest that was measured, unless given.
-    """
-    (batch, heads, _, d), (_, kv_heads, keys, _) = q.shape, k.shape
-    group, stream = heads // kv_heads, torch.cuda.current_stream()
-    tile = tile or tile_of("decode_parts", d, False)
-    sms = torch.cuda.get_device_properties(q.device).multi_processor_count
-    run, splits = split_keys(-(-keys // tile.tn), batch * kv_heads, tile.occupancy * sms)
-    o, q = (x.view(batch, kv_heads, group, d) for x in (o, q))
-    parts = torch.empty(batch, kv_heads, splits, group, d, device=q.device) if splits > 1 else o[:, :, None]
-    lse = torch.empty(batch, kv_heads, splits, group, device=q.device)
-    sizes = scale * tiles.LOG2_E, group, run, tile.tn, d
-    ct.launch(stream, (splits, kv_heads, batch), hinted("decode_parts", tile), (q, k, v, parts, lse, *sizes))
-    if splits > 1:
-        add_parts(o, torch.empty(o.shape[:3], device=o.device), parts, lse)
-
-
-def split_keys(all_tiles: int, heads: int, blocks: int) -> tuple[int, int]:
-    """(tiles in a run, runs) of the keys of each of this many heads: at most so many blocks in all."""
-    run = -(-all_tiles // min(max(blocks // heads, 1), MOST_RUNS))
-    return run, -(-all_tiles // run)
