@@ -250,8 +250,8 @@ for restrict in (False, True):
 # The first issues a load and waits until the tile has arrived before it issues the next: nothing is in flight during
 # the arithmetic. The second waits only for a free buffer. The promise is a keyword after a pointer's type, as in
 # `const bf16* __restrict__ a`: the kernel writes through no other pointer to the memory that it accesses through this
-# one. C++ would allow the second loop without it, since the only store comes after the loop. But this compiler (13.4) makes the
-# second loop only if all three pointers have the promise.
+# one. C++ would allow the second loop without it, since the only store comes after the loop. But this compiler (13.4)
+# makes the second loop only if all three pointers have the promise.
 #
 # **Exercise 09.4** (about 20 lines). Give the kernel of 09.2 (`print(first_gemm())`) the promises that it needs; tiles
 # and launch stay. TMA carries every load and every store, and the loop that fetches tiles does not wait for a load that
