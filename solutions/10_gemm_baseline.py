@@ -243,8 +243,9 @@ show_timeline(Timeline(stages=1, latency=4, transfer=2, compute=3, tiles=5))
 # you write, name them: whose copies does a wait cover, and who may still be reading the buffer that the next load
 # overwrites?
 #
-# A **K block** is 16 elements along K, what one MMA instruction takes. The loop over K tiles is a plain `range`, so that the code does not grow with K. The loop over K blocks is
-# `cutlass.range_constexpr`, which unrolls it: a K block selects registers, and an instruction names its registers.
+# A **K block** is 16 elements along K, what one MMA instruction takes. The loop over K tiles is a plain `range`, so
+# that the code does not grow with K. The loop over K blocks is `cutlass.range_constexpr`, which unrolls it: a K block
+# selects registers, and an instruction names its registers.
 #
 # The check simulates your loop. There a copy arrives when a thread waits for it, and no sooner, and two accesses
 # without a barrier between them are a race, in whatever order they come.
@@ -339,8 +340,8 @@ picture = explain("10.6", load_inside)
 # at the edges every thread issues as many cp.async as elsewhere. One more fact: a cp.async has two sizes, the bytes
 # that it writes, always 16, and the bytes that it *reads*, 16 or 0; bytes that it does not read are zeros. In CuTe,
 # `cute.copy(tiled_copy, source, target, pred=inside)` sets the second size. `inside` is a tensor of `cutlass.Boolean`
-# in registers, `cute.make_rmem_tensor(shape, type)`, of shape (1, rows, vectors), like notebook 05's predicates. Without a
-# decorator, Python's own `for` and `range` unroll the loops.
+# in registers, `cute.make_rmem_tensor(shape, type)`, of shape (1, rows, vectors), like notebook 05's predicates.
+# Without a decorator, Python's own `for` and `range` unroll the loops.
 
 
 # %%
@@ -699,8 +700,8 @@ show_tvs(
 #   allocator serves both operands;
 # - A's path: `MyCopies(g2s, source, target, places, limit)`. The thread's slice of your TiledCopy has
 #   `partition_S(gA)`, `partition_D(sA)` and `partition_S(cA)`; the limit is `mA.shape`;
-# - accumulators: `tCgC = math.partition_C(permuted)`, gC's permuted view, where `math` is the thread's slice of the TiledMma, and
-#   `tiled_mma.make_fragment_C(tCgC)`, filled by `.fill(0.0)`;
+# - accumulators: `tCgC = math.partition_C(permuted)`, gC's permuted view, where `math` is the thread's slice of the
+#   TiledMma, and `tiled_mma.make_fragment_C(tCgC)`, filled by `.fill(0.0)`;
 # - for the main loop, `MySteps(k_tiles, a, b, rA, rB, tiled_mma, tCrC)`; the number of K tiles is `cute.size(gA,
 #   mode=[2])`;
 # - for the epilogue, `Accumulators(tCrC, tCgC, coordinates, gC, mC.shape, config, math)`, with gC in the order of
@@ -820,10 +821,10 @@ show_figure("gemm_ladder_10")
 # %% [markdown]
 # At 4096³ that is about half of cuBLAS's speed. (Notebook 12 explains the dip at 3072.) On an **A100** cuBLAS uses
 # mma.sync as well; Schreiber's first kernel, the same design, is published there at 101% of cuBLAS at 2048³, and his
-# last at 116%. Yours was not measured there. On a **Hopper** GPU cuBLAS uses WGMMA, which reads its operands from shared
-# memory. mma.sync cannot keep up: even with nothing to wait for, it ends at the red dotted line (623 TFLOP/s). There the
-# fair comparison is with other kernels made of mma.sync, such as NVIDIA's example in the figure. Notebook 14 changes the
-# instructions.
+# last at 116%. Yours was not measured there. On a **Hopper** GPU cuBLAS uses WGMMA, which reads its operands from
+# shared memory. mma.sync cannot keep up: even with nothing to wait for, it ends at the red dotted line (623 TFLOP/s).
+# There the fair comparison is with other kernels made of mma.sync, such as NVIDIA's example in the figure. Notebook 14
+# changes the instructions.
 #
 # What can be gained below that line? In the loop, a block has nothing to multiply while its tile is in flight, and
 # nothing in flight while it multiplies. An SM holds two blocks, which can fill some of each other's gaps. The next page

@@ -167,17 +167,17 @@ explain(make_gemm(GemmConfig(stages=2), double_buffer), a, b, c)
 #
 # Within a tile there is a smaller *load, wait, compute*: `ldmatrix` brings a K block's operands from shared memory, and
 # the mma that needs them waits until they are there. The remedy is the same: fetch K block *b* + 1, *then* multiply
-# block *b*. The buffers are registers; `fetch(b, …)` fills those of block *b*. A label is tile.block, gray
-# a tile's copies in flight, hatched a tick in which the tensor cores wait. Tile 0 has arrived before the picture begins;
-# the thick line is the barrier after the wait for a tile:
+# block *b*. The buffers are registers; `fetch(b, …)` fills those of block *b*. A label is tile.block, gray a tile's
+# copies in flight, hatched a tick in which the tensor cores wait. Tile 0 has arrived before the picture begins; the
+# thick line is the barrier after the wait for a tile:
 
 # %%
 show_fetches(tiles=3, k_blocks=4)
 
 # %% [markdown]
 # Look at the barrier in the lower picture: it is *inside* the arithmetic. A K block of the old tile is fetched and not
-# yet multiplied, so when the barrier opens, the tensor cores have work at once. The 24 and 13 ticks are of one warp alone,
-# whose fetch takes as long as its mma. On an SM eight warps take turns, so expect less than that on a GPU.
+# yet multiplied, so when the barrier opens, the tensor cores have work at once. The 24 and 13 ticks are of one warp
+# alone, whose fetch takes as long as its mma. On an SM eight warps take turns, so expect less than that on a GPU.
 #
 # Are there enough registers? Each of the four K blocks takes 32, and there are 128 accumulators: 256 in all, and a
 # thread can have 255. But only two blocks are live at a time, the one that is multiplied and the one that is fetched.
@@ -274,9 +274,9 @@ show_figure("gemm_ladder_11")
 #
 # ## Your kernel, from an empty cell
 #
-# A language model that writes one token multiplies each of its weights by a *vector*. No weight is reused: shared memory
-# is only a place where copies can be in flight without taking registers. The check counts copies, sectors and tiles in
-# flight; the kernel's speed was not measured.
+# A language model that writes one token multiplies each of its weights by a *vector*. No weight is reused: shared
+# memory is only a place where copies can be in flight without taking registers. The check counts copies, sectors and
+# tiles in flight; the kernel's speed was not measured.
 #
 # **Exercise 11.4** (about 30 lines). Write `matvec(a, b, c)`, a kernel and its `@cute.jit` host function: c = a · bᵀ,
 # where a is (M, K), b (1, K) and c (M, 1), all row-major bf16; M and K are multiples of 64. It sums in fp32.

@@ -14,7 +14,7 @@ from tutorlib.figures.registry import FIGURES
 from tutorlib.instruments.table import SWEEPS
 from tutorlib.kernels.ladder import LADDER
 from tutorlib.measuring import results
-from tutorlib.measuring.counters import MEMORY_READ, WAVES
+from tutorlib.measuring.counters import MEMORY_READ
 from tutorlib.measuring.results import NoData, Point, SweepResults
 
 
