@@ -13,7 +13,6 @@
 #
 # You write its parts one at a time. Most of them turn out to be layouts. At the end you write the kernel around them,
 # from an empty cell, and time it: on an H200 at 4096³ the course's reaches 395 TFLOP/s, about half of cuBLAS's speed.
-# The page's last figure shows all sizes.
 #
 # > **After this page you can** write a tensor-core GEMM in CuTe: swizzled shared memory, cp.async with zeros at the
 # > edges, operands by ldmatrix, mma.sync, a main loop whose barriers you can defend, and stores of whole sectors.
@@ -215,8 +214,7 @@ explain(make_gemm(GemmConfig(), course.single_buffer, smem=smem_layout), a, b, c
 explain(make_gemm(GemmConfig(), course.single_buffer, smem=row_major), a, b, c)
 
 # %% [markdown]
-# Look at the line of `ldmatrix`, and at the banks below it: eight rows meet in the same four banks, and the other 28
-# are idle.
+# Look at the line of `ldmatrix`, and at the banks: eight rows meet in four of them.
 #
 # ## The main loop: load, wait, compute
 #
@@ -271,7 +269,7 @@ def single_buffer(steps: Steps):
 check("10.5", single_buffer)
 
 # %% [markdown]
-# Remove one of the two barriers and check again; then the other. The message says which hazard each of them prevents.
+# Remove one of the two barriers and check again; then the other.
 #
 # ## Load: who copies what
 #
@@ -333,8 +331,7 @@ def load_inside(path, k_tile, buffer):
 picture = explain("10.6", load_inside)
 
 # %% [markdown]
-# (The lines with `!` are no fault of yours: rows of 136 or 72 elements do not all start at a multiple of a sector, so
-# some vectors straddle two.)
+# (Lines with `!`: rows of 136 and 72 elements do not all start at whole sectors. That is no fault of yours.)
 #
 # **Exercise 10.6** (about 6 lines). Mend it without a branch around a copy, and without another store to shared memory:
 # at the edges every thread issues as many cp.async as elsewhere. One more fact: a cp.async has two sizes, the bytes
@@ -563,10 +560,10 @@ class MySteps(Steps):
 show_columns(("value", "lane", "warp", "atom"), ("value", "atom", "lane", "warp"))
 
 # %% [markdown]
-# The usual remedy is to exchange data, through shared memory or by shuffles. Another costs nothing. We may choose
+# The usual remedy is to exchange data through shared memory or by shuffles. Another costs nothing. We may choose
 # **which** columns of B a lane multiplies, as long as its results go to the same columns of C. So permute the columns
-# that the MMA sees, as in the lower row, and store C under the same permutation: it is the same tile under another
-# layout, `cute.composition(gB, (columns, None, None))`.
+# that the MMA sees, as in the lower row, and store C under the same permutation: `cute.composition(gB, (columns, None,
+# None))`.
 #
 # Write the MMA's column as digits, the fastest first: *value* (2 in a lane), *lane* (4 in a row), *warp* (the warps
 # along N), *atom* (4 that become one vector) and *rest* (how often all of that repeats in the tile). The layout maps
@@ -602,8 +599,7 @@ picture = explain(
 )
 
 # %% [markdown]
-# Half the sectors of C, in fewer instructions, and no data was exchanged: only two layouts changed. B loses nothing:
-# its rows arrive in another order, but each is still a whole line of 128 bytes.
+# Half the sectors of C, in fewer instructions, and no data was exchanged: only two layouts changed.
 #
 # ## The write-back
 #
@@ -648,8 +644,8 @@ check("10.11", store)
 # %% [markdown]
 # ## One tile's way
 #
-# Put together, here are the first 16 rows of A's tile, 64 elements each, on their way through your parts. T is the
-# thread. It copies one cell of these rows, V0. The outline is one K block:
+# Here are the first 16 rows of A's tile, on their way through your parts. Thread T copies one of these cells, V0. The
+# outline is one K block:
 
 # %%
 vectors = Layout(((8, 16), 1), ((16, 1), 0))  # thread → 16 bytes of a row
@@ -778,8 +774,7 @@ def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 check("10.12", gemm)
 
 # %% [markdown]
-# The next two pages change one part each, first the main loop, then the order of blocks. They use the course's
-# `make_gemm(config, main_loop, order)`: the same kernel, with its parts as arguments.
+# The next two pages use the course's `make_gemm(config, main_loop, order)`: the same kernel, with parts as arguments.
 #
 # What did your kernel do? One block, two K tiles: C is cp.async, R ldmatrix, M mma, S a store.
 
@@ -800,8 +795,7 @@ with suppress(NotImplementedError):  # until you have written gemm
     print(counts(compiled.ptx))
 
 # %% [markdown]
-# Check the numbers by hand: a tile of 128×64 is 1,024 vectors for 128 threads, so 8 for A and 8 for B. A warp has 64×64
-# of C, which is 4×8 mmas in each of four K blocks. Here is the order:
+# A warp has 64×64 of C: 4×8 mmas in each of four K blocks. Here is the order:
 
 # %%
 with suppress(NotImplementedError):
@@ -821,14 +815,13 @@ show_figure("gemm_ladder_10")
 # %% [markdown]
 # At 4096³ that is about half of cuBLAS's speed. (Notebook 12 explains the dip at 3072.) On an **A100** cuBLAS uses
 # mma.sync as well; Schreiber's first kernel, the same design, is published there at 101% of cuBLAS at 2048³, and his
-# last at 116%. Yours was not measured there. On a **Hopper** GPU cuBLAS uses WGMMA, which reads its operands from
+# last at 116%. On a **Hopper** GPU cuBLAS uses WGMMA, which reads its operands from
 # shared memory. mma.sync cannot keep up: even with nothing to wait for, it ends at the red dotted line (623 TFLOP/s).
 # There the fair comparison is with other kernels made of mma.sync, such as NVIDIA's example in the figure. Notebook 14
 # changes the instructions.
 #
-# What can be gained below that line? In the loop, a block has nothing to multiply while its tile is in flight, and
-# nothing in flight while it multiplies. An SM holds two blocks, which can fill some of each other's gaps. The next page
-# fills them by design.
+# In the loop, a block has nothing to multiply while its tile is in flight, and nothing in flight while it multiplies.
+# The next page changes that.
 #
 # ## What to remember
 #

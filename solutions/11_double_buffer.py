@@ -12,9 +12,6 @@
 # idle; while they compute, no load is in flight. This page gives shared memory a second buffer, so that the next tile
 # arrives while this one is multiplied. Then it does the same one level closer to the tensor cores, with registers.
 #
-# You write the GEMM's main loop; the rest of that kernel stays as it is. At the end you write a small kernel of your
-# own.
-#
 # > **After this page you can** say whether memory, arithmetic or the number of buffers limits a pipeline, write a
 # > double-buffered loop and say which barriers it needs, fetch registers ahead across the end of a tile, and write a
 # > pipelined kernel of your own.
@@ -149,8 +146,7 @@ show_ladder("10.12", "11.2")
 
 # %% [markdown]
 # Here are two pictures of one block with four K tiles, simulated: notebook 10's loop, and yours. C issues copies, c
-# commits them, w waits for them, R is ldmatrix, M the arithmetic, | a barrier. Find each C and its w. The panels of the
-# banks show no conflict.
+# commits them, w waits for them, R is ldmatrix, M the arithmetic, | a barrier. Find each C and its w.
 
 # %%
 a, b, c = torch.randn(128, 256).bfloat16(), torch.randn(128, 256).bfloat16(), torch.zeros(128, 128).bfloat16()
@@ -160,8 +156,8 @@ explain(make_gemm(GemmConfig(), course.single_buffer), a, b, c)
 explain(make_gemm(GemmConfig(stages=2), double_buffer), a, b, c)
 
 # %% [markdown]
-# In the first picture each C is followed at once by its own w. In the second, from tile 1 on, the whole arithmetic of a
-# tile lies between a C and its w. (The simulator knows the order of instructions, not how long they take.)
+# In the first picture each C is followed at once by its own w; in the second a tile's arithmetic lies between them.
+# (The simulator knows the order of instructions, not how long they take.)
 #
 # ## The same again, in registers
 #
@@ -234,9 +230,8 @@ explain(gemm, a, b, c)
 # %% [markdown]
 # ## What the compiler made of it
 #
-# Here are notebook 10's loop and one with both of this page's pipelines, the course's. (To see yours, put `gemm` in its
-# place.) In the first, each group of `ldmatrix` is followed by the mmas that need it. In the second, find the wait and
-# the barrier, and the group of mmas after them: where were its operands fetched?
+# Here are notebook 10's loop and the course's with both pipelines. In the second, find the wait and the barrier, and
+# the group of mmas after them: where were its operands fetched?
 
 # %%
 SQUARE = [TensorSpec((4096, 4096), "bf16")] * 3
@@ -268,9 +263,8 @@ show_figure("gemm_ladder_11")
 # and one can multiply while the other waits. Notebook 13 tests that. At 1024³, where each block has an SM to itself, a
 # third stage raises an H200's 101 TFLOP/s to 142; at 4096³ it gains nothing.
 #
-# In [Eric Schreiber's ladder](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a) the second buffer
-# took the kernel from 101% to 111% of cuBLAS at 2048³, as published for an A100. On Hopper, compare each rung with the
-# one before it, and with NVIDIA's example for these instructions: *11 two buffers* is level with it or slightly ahead.
+# In [Eric Schreiber's ladder](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a), on an A100, the
+# second buffer went from 101% to 111% of cuBLAS at 2048³. On Hopper, compare each rung with the one before it.
 #
 # ## Your kernel, from an empty cell
 #

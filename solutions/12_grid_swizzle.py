@@ -10,7 +10,7 @@
 #
 # The blocks of a GEMM are independent: any order of them gives the same C. But a few hundred blocks run at the same
 # time, and the tiles that they read compete for the L2 cache. A few lines at the top of the kernel choose which tiles
-# are computed *together*. Nothing else changes, neither the loop nor the layouts. At 8192³ the order in groups of 8
+# are computed *together*. Nothing else changes. At 8192³ the order in groups of 8
 # reads less than half as much from an H200's memory, and gains 1.6%: this page is about both numbers.
 #
 # > **After this page you can** count the tiles that a wave of blocks reads, test that an order of blocks computes each
@@ -196,8 +196,7 @@ check("12.4", in_groups)
 gemm = make_gemm(GemmConfig(stages=2), multistage, order=in_groups)
 
 # %% [markdown]
-# That is notebook 11's kernel with your order of blocks. A block reads the same number of bytes, whichever tile it has.
-# The order only changes which blocks read at the same time, and so how much L2 can serve.
+# A block reads the same bytes, whichever tile it has. The order changes which blocks read at the same time.
 #
 # ## From footprint to traffic
 #
@@ -262,7 +261,7 @@ with suppress(NotImplementedError):  # until you have written tiles_fetched
 # it needs, and the bytes are your footprints times the steps. At 8192 groups of 8 raise the hit rate from 87 to 92%,
 # which sounds like little, and take more than a third off the bytes: look at the misses.
 #
-# **Predict:** at 8192, how much slower is raster order than groups of 8? Work it out: how long do the bytes take at the
+# **Predict:** at 8192, how much slower is raster order than groups of 8? How long do the bytes take at the
 # datasheet's bandwidth, 4.8 TB/s, and how long does the arithmetic take, at the 623 TFLOP/s of `mma.sync` alone? The
 # explorer has K = 4096. Below its picture it prints the hit rate and the bytes; *drift* is the difference in pace
 # between the slowest block and the fastest. Set 32 rows, raster order and a small L2, then move it.
@@ -281,8 +280,8 @@ show_figure("gemm_orders")
 
 # %% [markdown]
 # On the right the bars differ a lot; on the left the lines hardly do. The numbers: each order's speed relative to
-# raster order, with the spread of the measurement; then, at 8192, the bytes by your count and by the GPU's counters.
-# *Alone* is the time that the counted bytes take at the datasheet's bandwidth.
+# raster order; then, at 8192, the bytes by your count and by the counters. *Alone* is the time that the counted bytes
+# take at the datasheet's bandwidth.
 
 # %%
 with suppress(NotImplementedError):  # until you have written tiles_fetched
@@ -309,7 +308,7 @@ with suppress(NotImplementedError):  # until you have written tiles_fetched
 # **A count is as good as its assumptions.** For groups of 4 and 8 your count is within 3% of the counters. For groups
 # of 16 the counters say 1.44 GB and lockstep 1.19, and for raster order 3.31 and 2.31. A likely reason: real blocks
 # drift apart, and in raster order those that share a tile of A start 64 places apart, so L2 may have dropped it before
-# the later ones ask. The size of the drift was not measured. Count to find candidates; let the counters choose.
+# the later ones ask.
 #
 # **Fewer bytes are not more speed.** At 8192 groups of 8 read less than half as much as raster order, and gain under
 # 2%. Groups of 4 read a quarter less, and are slower. The bytes alone take less time than the kernel, in every order:
@@ -325,10 +324,10 @@ with suppress(NotImplementedError):  # until you have written tiles_fetched
 # the *same* memory channel, that channel queues while the others idle: **partition camping**. On GPUs of 2009 a few
 # bits of the address selected the channel.
 #
-# Turn it into a prediction. All blocks walk along K at the same time, so they read addresses that differ by multiples
-# of a row. With K = 8192 a row is 2¹⁴ bytes; with K = 8128 or 8256 it is not a power of two. If a few bits still
-# selected the channel, 8192 would be slower than its neighbors, most of all with a tall A, where memory is close to
-# being the limit. In TFLOP/s (*8192* is 8192³):
+# Turn it into a prediction. Blocks walk along K together, at addresses that differ by multiples of a row. With K = 8192
+# a row is 2¹⁴ bytes; with K = 8128 or 8256 it is not a power of two. If a few bits still selected the channel, 8192
+# would be slower than its neighbors, most of all with a tall A, where memory is close to being the limit. In TFLOP/s
+# (*8192* is 8192³):
 
 # %%
 show_speeds("gemm_pitch")
@@ -468,9 +467,6 @@ def gram(a: cute.Tensor, c: cute.Tensor):
 check("12.7", gram)
 
 # %% [markdown]
-# Rows m and T − 1 − m together have T + 1 tiles, so the triangle folds into a rectangle, and a division and a remainder
-# find the place.
-#
 # ## The ladder so far
 #
 # 12.4 is timed at 8192³; its gain over raster order is the +1.6% of *Measured*. In the figure *12 grid swizzle* covers

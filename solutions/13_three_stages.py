@@ -52,8 +52,8 @@ show_timeline(*(Timeline(n, latency=6, transfer=1, compute=3, tiles=8, at_once=F
 # `cp_async_wait_group(n)` waits until at most the *n* newest groups are in flight. It counts groups, not tiles. How
 # many may stay in flight at that wait? As many as were committed after the group of tile *k* + 1.
 #
-# Here is a step for three stages, with the commit where the listing in Schreiber's article has it (his own kernel has
-# it elsewhere). The results are right as long as the last tile happens to arrive in time:
+# Here is a step for three stages, with the commit where the listing in Schreiber's article has it. The results are
+# right as long as the last tile happens to arrive in time:
 #
 # ```python
 # for k_tile in range(k_tiles):
@@ -78,8 +78,8 @@ show_timeline(*(Timeline(n, latency=6, transfer=1, compute=3, tiles=8, at_once=F
 # **Exercise 13.1** (about 23 lines). Write `multistage(steps)` for any `steps.stages` from 2 on, with the calls of
 # notebook 11.
 #
-# - From the second K block of a tile on, the loads of the STAGES − 1 next tiles are in flight, also near the end of K
-#   as far as tiles are left.
+# - From the second K block of a tile on, the loads of the STAGES − 1 next tiles are in flight, near the end of K as far
+#   as tiles are left.
 # - Registers are fetched one K block ahead, as in 11.3, and there is one barrier a tile. The loop is a plain `range`.
 # - It is right for 2, 3, 4 and 5 stages, for two and four K blocks in a tile, and where K has fewer tiles than there
 #   are stages. The simulator tries all of these.
@@ -224,7 +224,7 @@ show_speeds("gemm_depth")
 # block runs on an SM where there were two. A tile of K = 32 is multiplied in half the time, so the same number of
 # stages bridges half the latency, and the fourth pays, too.
 #
-# This is the lesson of the page: **a pause is filled by another tile of your own, or by another block.** The first
+# **A pause is filled by another tile of your own, or by another block.** The first
 # costs buffers, the second registers and shared memory, and they compete for the SM.
 #
 # ## The fastest configuration at one size
@@ -247,7 +247,7 @@ show_speeds("gemm_depth")
 #
 # **Exercise 13.3** (about 1 line). Write `tuned()`, which returns a `GemmConfig(tile, warps, stages)` that passes all
 # five counts at 4096³ on an H100 or H200, and does not spill. All four configurations of 13.2's table miss the same
-# one, and one of them misses more: which? Use a cell for the arithmetic. The check compiles your configuration with the
+# one, and one of them misses more: which?  The check compiles your configuration with the
 # course's loop and notebook 12's order of blocks, and names the first count that it misses. On a GPU it is timed
 # instead: for the last point it must reach 98% of the course's own speed.
 
@@ -270,8 +270,7 @@ check("13.3", tuned)
 show_figure("gemm_stages")
 
 # %% [markdown]
-# The lesson is in this map, too. A block of 128×256×32 is alone on its SM, and a third stage makes it almost one and a
-# half times as fast. Two blocks of 128×128×64 fill each other's pauses.
+# A block of 128×256×32 is alone on its SM: a third stage makes it almost one and a half times as fast.
 #
 # Here are four of the five numbers for each box. The last column is its speed, as a share of the fastest.
 
@@ -301,9 +300,8 @@ show_ladder("13.1", "13.3")
 # %% [markdown]
 # ## Your rung
 #
-# Since 10.12 you have written three parts of the kernel anew: the loop (13.1), the order of the blocks (12.4) and the
-# configuration (13.3). `make_gemm(config, main_loop, order)` returns the host function of 10.12's kernel with these
-# parts.
+# `make_gemm(config, main_loop, order)` returns the host function of 10.12's kernel with your configuration (13.3), loop
+# (13.1) and order (12.4).
 #
 # **Exercise 13.4** (about 1 and about 1 line). Bring `in_groups` from 12.4 (`l2.grouped` with a fixed height does the
 # same). Then make the host function of your three parts in `my_gemm`, and call it. A `@cute.jit` function may call
@@ -362,8 +360,7 @@ for loop in (course.multistage, course.loads_spread):
 # %% [markdown]
 # With the tuned tile it raises an H200 from 0.60 to 0.64 of cuBLAS's speed at 4096³, and from 0.63 to 0.66 at 8192³
 # (the figure's *13 loads spread*). How much is due to the places, and how much to the missing branch, was not measured.
-# 13.4 takes such a loop, too: move `steps.load` in your `multistage`, and check again. What must the commit stay ahead
-# of?
+# 13.4 takes such a loop, too: move `steps.load` in your `multistage`, and check again.
 
 # %%
 show_figure("gemm_ladder_13")
@@ -378,8 +375,7 @@ show_figure("gemm_ladder_13")
 show_figure("roofline")
 
 # %% [markdown]
-# At the left end no kernel is near a limit: there is too little work for 132 SMs, and each kernel also needs time that
-# does not shrink with it, for its launch, first load and last store.
+# At the left end no kernel is near a limit: there is too little work for 132 SMs, and launches take time.
 #
 # ## A GEMM that no cell fits: A column-major
 #
@@ -463,7 +459,7 @@ check("13.5", trans_row)
 #   `.store(tCrC.load().to(…))`; then one `cute.autovec_copy` writes 16 bytes at a time, if the MMA sees the columns in
 #   10.10's order.
 #
-# Start without a swizzle, if you like: the check says what is missing, and `explain("13.6", gemm_m_major)` shows what
+# The check says what is missing, and `explain("13.6", gemm_m_major)` shows what
 # each line's accesses take. A GPU times your kernel at 4096³ beside cuBLAS.
 
 
@@ -602,8 +598,7 @@ else:
     print("not run: no GPU here")
 
 # %% [markdown]
-# That is a kernel of which you have written every line between the host and the tensor cores. The course leaves
-# mma.sync here. The pipeline stays right, and in notebook 14 its parts get new names: TMA for cp.async, mbarrier for
+# The course leaves mma.sync here. In notebook 14 the pipeline's parts get new names: TMA for cp.async, mbarrier for
 # wait_group and barrier.
 #
 # ## When to use cuBLAS
@@ -663,28 +658,27 @@ from tutorlib import compile_cuda, simulate_cuda
 from tutorlib.kernels.cpp import THREE_STAGES
 
 # %% [markdown]
-# In this table Python's names have no module's:
-#
-# | what | Python | C++ |
-# |---|---|---|
-# | a number known at compile time | `8` | `Int<8>{}` |
-# | a layout | `make_layout((8, 64), stride=(64, 1))` | `make_layout(Shape<_8, _64>{}, Stride<_64, _1>{})` |
-# | swizzle ∘ layout | `make_composed_layout(make_swizzle(3, 3, 3), 0, atom)` | `composition(Swizzle<3,3,3>{}, atom)` |
-# | repeat an atom | `tile_to_shape(atom, (128, 64, 3), (0, 1, 2))` | `tile_to_shape(atom, Shape<_128, _64, _3>{})` |
-# | a kernel's parameters | `@cute.kernel`, typed arguments, `Constexpr` | `template <class SmemLayoutA, …> __global__` |
-# | the block's tile | `local_tile(mA, (128, 64), (m, None))` | `local_tile(mA, tiler, make_coord(m, _))` |
-# | keep a mode, pick from another | `tAgA[None, None, None, k_tile]` | `tAgA(_, _, _, k_tile)` |
-# | one thread's share | `copy.get_slice(thread).partition_S(gA)` | `copy.get_slice(threadIdx.x).partition_S(gA)` |
-# | shared memory | `SmemAllocator().allocate_tensor(…)` | `make_tensor(make_smem_ptr(p), layout)`, offsets by hand |
-# | cp.async | `CopyG2SOp(cache_mode=LoadCacheMode.GLOBAL)` | `SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>` |
-# | ldmatrix | `warp.LdMatrix8x8x16bOp(num_matrices=4)` | `SM75_U32x4_LDSM_N` |
-# | mma | `warp.MmaF16BF16Op(BFloat16, Float32, (16, 8, 16))` | `SM80_16x8x16_F32BF16BF16F32_TN` |
-# | ldmatrix as the mma wants it | `make_tiled_copy_A(atom, tiled_mma)` | `make_tiled_copy_A(atom, tiled_mma)` |
-# | copy, multiply | `copy(…)`, `gemm(mma, d, a, b, c)` | `copy(…)`, `gemm(mma, a, b, c)` |
-# | close a group, wait | `cp_async_commit_group()`, `cp_async_wait_group(1)` | `cp_async_fence()`, `cp_async_wait<1>()` |
-# | barrier | `sync_threads()` | `__syncthreads()` |
-# | unrolled loop | `for k in cutlass.range_constexpr(4)` | `#pragma unroll`, or `CUTE_UNROLL` |
-# | decided at compile time | `if cutlass.const_expr(…)` | `if constexpr (…)` |
+# ```text
+#                   Python, without module names                     C++
+# a known number    8                                                Int<8>{}
+# a layout          make_layout((8, 64), stride=(64, 1))             make_layout(Shape<_8, _64>{}, Stride<_64, _1>{})
+# swizzle           make_composed_layout(swizzle, 0, atom)           composition(swizzle, atom)
+# repeat an atom    tile_to_shape(atom, (128, 64, 3), (0, 1, 2))     tile_to_shape(atom, Shape<_128, _64, _3>{})
+# parameters        typed arguments, Constexpr                       template <class SmemLayoutA, …> __global__
+# the block's tile  local_tile(mA, (128, 64), (m, None))             local_tile(mA, tiler, make_coord(m, _))
+# pick from a mode  tAgA[None, None, None, k_tile]                   tAgA(_, _, _, k_tile)
+# a thread's share  copy.get_slice(thread).partition_S(gA)           copy.get_slice(threadIdx.x).partition_S(gA)
+# shared memory     SmemAllocator().allocate_tensor(…)               make_tensor(make_smem_ptr(p), layout)
+# cp.async          CopyG2SOp(cache_mode=LoadCacheMode.GLOBAL)       SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>
+# ldmatrix          LdMatrix8x8x16bOp(num_matrices=4)                SM75_U32x4_LDSM_N
+# mma               MmaF16BF16Op(BFloat16, Float32, (16, 8, 16))     SM80_16x8x16_F32BF16BF16F32_TN
+# ldmatrix for mma  make_tiled_copy_A(atom, tiled_mma)               make_tiled_copy_A(atom, tiled_mma)
+# copy, multiply    copy(…), gemm(mma, d, a, b, c)                   copy(…), gemm(mma, a, b, c)
+# commit, wait      cp_async_commit_group(), cp_async_wait_group(1)  cp_async_fence(), cp_async_wait<1>()
+# barrier           sync_threads()                                   __syncthreads()
+# unrolled loop     for k in cutlass.range_constexpr(4)              #pragma unroll, or CUTE_UNROLL
+# known condition   if cutlass.const_expr(…)                         if constexpr (…)
+# ```
 #
 # Here is the whole kernel, without CuTe, for tiles of 128×128×32 in three stages: `place` is the swizzle, `column` is
 # 10's permutation, and the loop is 13.1's, line by line.
@@ -710,11 +704,9 @@ report = simulate_cuda(
 print("largest error:", (c.float() - a.float() @ b.float().mT).abs().max().item(), "findings:", len(report.findings))
 
 # %% [markdown]
-# Both have the same copies, waits, barriers and products, and the error is that of rounding C to bf16. Three things
-# to watch when you go from one to the other:
+# Both have the same copies, waits, barriers and products, and the error is that of rounding C to bf16. Two things to
+# watch when you go from one to the other:
 #
 # - `None` keeps a mode here. In NumPy an index `None` *adds* one; they have nothing to do with each other.
 # - In C++ a number in a layout is known at compile time because its *type* says so; in Python, because it is a Python
 #   number. `cp.async` of 16 bytes needs strides that are known, and so do fragments in registers.
-# - There is no C++ underneath. The DSL reads the function's syntax tree, builds MLIR from it and compiles that to PTX;
-#   ptxas assembles the PTX into a cubin, which holds the machine code, SASS.
