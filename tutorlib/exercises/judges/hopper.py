@@ -96,9 +96,7 @@ def far_off(shape: Shape, config: "HopperConfig", limit: float, model: str = "co
     from tutorlib.kernels.hopper.choose import choose, cost
 
     best = choose(*shape)
-    expected, least = (
-        gemm_time(one, *shape, Sm()) if model == "page" else cost(one, *shape) for one in (config, best)
-    )
+    expected, least = (gemm_time(one, *shape, Sm()) if model == "page" else cost(one, *shape) for one in (config, best))
     if expected <= limit * least:
         return ""
     times = f"{expected:,.1f} µs of {shown(config)}, and {least:,.1f} µs of {shown(best)}"
