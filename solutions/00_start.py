@@ -110,8 +110,8 @@ hint("00.1")
 # ## Points
 #
 # The course keeps your points on this machine. The [contents page](contents.ipynb) shows them, and so does `tutor
-# progress` in a terminal. (If you began with `make lab`, type `.venv/bin/tutor` for `tutor`, in the course's folder.) On
-# both, your best attempt counts: a later one takes nothing away.
+# progress` in a terminal. (If you began with `make lab`, type `.venv/bin/tutor` for `tutor`, in the course's folder.)
+# On both, your best attempt counts: a later one takes nothing away.
 #
 # `tutor grade notebooks` grades your answers as the notebooks contain them now; it also takes the name of a single
 # notebook. It calls an answer with further random inputs, so an answer that only looks up the check's own calls earns

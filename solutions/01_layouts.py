@@ -42,7 +42,8 @@ from tutorlib import check, layout, show_layout, show_layouts, show_memory
 show_layout("(4,3):(3,1)")
 
 # %% [markdown]
-# `layout(text)` makes a `Layout` of this notation. You call a Layout like a function. Which number is in row 2, column 1?
+# `layout(text)` makes a `Layout` of this notation. You call a Layout like a function. Which number is in
+# row 2, column 1?
 
 # %%
 L = layout("(4,3):(3,1)")
@@ -331,10 +332,9 @@ def last_offset(n: cutlass.Int32, wide: cutlass.Int64):
 last_offset(70000, 70000)
 
 # %% [markdown]
-# Only the layout with the 32-bit run-time stride overflowed. The static one was computed by Python, whose integers have
-# no limit, while CuTe compiled; the product with a 64-bit stride has 64 bits. So a stride has a value *and* a type, and strides that fit
-# in 32 bits do not imply that the offsets do: the obvious guard, that each stride is at most 2³¹ − 1, accepts this
-# matrix.
+# Only the layout with the 32-bit run-time stride overflowed. The static offset was computed at compile time, in more
+# than 32 bits; a product with a 64-bit stride has 64 bits. So a stride has a value *and* a type, and strides that fit in 32 bits do not imply that the offsets do: the obvious guard, that each stride is
+# at most 2³¹ − 1, accepts this matrix.
 #
 # **Exercise 01.8** (about 4 lines). Write `fits_int32(shape, stride)`: True if every offset of the layout fits in a
 # signed 32-bit integer. Shapes and strides are flat tuples here; a stride may be negative.
@@ -385,8 +385,8 @@ show_layout("(4,5):(5,1)", title="A[2, _]: five cells, 1 apart, from 10 on", hig
 # tile, which tile), and returns the slice `tiles[None, block]`. Each block has a pointer of its own, and all have one
 # layout.
 #
-# **Exercise 01.9** (about 5 lines). Write `sliced(whole, coord)`: the pair (offset, Layout) of the slice. `coord` has an
-# entry for each mode of the Layout `whole`, a number where it is fixed and `None` where it is free; at least one is
+# **Exercise 01.9** (about 5 lines). Write `sliced(whole, coord)`: the pair (offset, Layout) of the slice. `coord` has
+# an entry for each mode of the Layout `whole`, a number where it is fixed and `None` where it is free; at least one is
 # free. A mode may be nested, and keeps its brackets. `mode(whole, n)` is mode n as a layout. If one mode is free, the
 # slice is that mode; if several are, combine them with `Layout(first, second, …)`.
 
@@ -412,7 +412,7 @@ check("01.9", sliced)
 print(sliced(layout("((4,4),(4,2)):((8,1),(32,4))"), (None, 5)))
 
 # %% [markdown]
-# Index 5 of `(4,2)` is tile (1, 1), at 1·32 + 1·4 = 36: row 4, column 4. Inside, a row is 8 apart, as in the matrix.
+# Index 5 of `(4,2)` is tile (1, 1), which begins at 1·32 + 1·4 = 36: row 4, column 4. Inside, a row is 8 apart, as in the matrix.
 #
 # ## CuTe's vocabulary
 #

@@ -75,8 +75,8 @@ if run_on_gpu(square, x, y):
 # The two decorators separate two machines:
 #
 # - `@cute.kernel` is the **device** side: the code of one thread. It can ask which thread it is.
-# - `@cute.jit` is the **host** side: the CPU's code, which chooses the number of threads and launches them. (Called by a
-#   kernel, a `@cute.jit` function is a part of the kernel, and device code.)
+# - `@cute.jit` is the **host** side: the CPU's code, which chooses the number of threads and launches them. (Called by
+#   a kernel, a `@cute.jit` function is a part of the kernel, and device code.)
 #
 # Threads come in **blocks**. A launch gives the number of blocks (`grid`) and the number of threads in each (`block`):
 # above, 8 blocks of 128 threads. With `cute.size(x) - 1` the division gave 7 blocks, and the last 128 elements of y
@@ -332,9 +332,9 @@ show_sweep("coalescing")
 #
 # ## Compile time and run time
 #
-# The GPU never executes your function's Python. Python executes it *at compile time*, with stand-ins for the values that
-# are not known yet. This is called **tracing**: the operations on the stand-ins are recorded, and the record becomes machine code. So there are
-# two ways to print:
+# The GPU never executes your function's Python. Python executes it *at compile time*, with stand-ins for the values
+# that are not known yet. This is called **tracing**: the operations on the stand-ins are recorded, and the record
+# becomes machine code. So there are two ways to print:
 #
 # - `print` runs at compile time. It shows what the compiler knows, and `?` for what it does not.
 # - `cute.printf` is recorded, and runs each time that the machine code does.

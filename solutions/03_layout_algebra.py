@@ -198,8 +198,8 @@ check("03.3", compose)
 # %% [markdown]
 # ## When the law breaks
 #
-# CuTe refuses the last row of the table, as your `compose` does. It does not refuse every pair that has no layout. Which
-# of these two does it refuse?
+# CuTe refuses the last row of the table, as your `compose` does. It does not refuse every pair that has no layout.
+# Which of these two does it refuse?
 
 # %%
 A = layout("(6,3):(8,2)")
@@ -214,8 +214,8 @@ for B in (layout("3:4"), layout("4:4")):
 # A composition can be wrong for a second reason: B's modes are composed one by one. That assumes that the sum of their
 # indices never crosses into A's next column, as 5 + 7 crosses into the tens. [CuTe's
 # documentation](https://docs.nvidia.com/cutlass/media/docs/cpp/cute/02_layout_algebra.html#computing-composition) asks
-# for a B that is *injective*, one that picks no element twice. That is not enough. This B picks six different elements, each of its
-# modes stays in A's first column, and yet:
+# for a B that is *injective*, one that picks no element twice. That is not enough. This B picks six different elements,
+# each of its modes stays in A's first column, and yet:
 
 # %%
 A, B = layout("(6,2):(1,7)"), layout("(3,2):(2,3)")
@@ -542,8 +542,8 @@ threads, values = layout("(8,4):(4,1)"), layout("(1,4):(4,1)")
 print(text(tl.raked_product(threads, values)))
 
 # %% [markdown]
-# Take (4, 6). Row 4 is (0,4) in `(1,8)`, column 6 is (2,1) in `(4,4)`, so the number is 4·4 + 2·32 + 1·1 = 81 = 17 + 32·2:
-# value 2 of thread 17.
+# Take (4, 6). Row 4 is (0,4) in `(1,8)`, column 6 is (2,1) in `(4,4)`, so the number is 4·4 + 2·32 + 1·1 = 81, which is
+# 17 + 32·2: value 2 of thread 17.
 #
 # A kernel asks the other way round: thread t, value v, which element? The answer is a **thread-value layout**, TV for
 # short:

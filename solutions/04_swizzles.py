@@ -244,10 +244,10 @@ src, dst = torch.randn(32, 32), torch.zeros(32, 32)
 explain(transposing(row_stride=32), src, dst)
 
 # %% [markdown]
-# The marked line is the transposed read. The compiler joins four consecutive reads of a row into one of 16 bytes, and 8
-# of these take 256 wavefronts. The last picture shows one: a number is a thread, a column is a bank, a row is 128 bytes,
-# and each shade is a wavefront. The hardware serves eight threads at a time. All eight need the same four banks, so
-# they take eight wavefronts instead of one.
+# The marked line is the transposed read. The compiler joins four consecutive reads of a row into one of
+# 16 bytes, and 8 of these take 256 wavefronts. The last picture shows one: a number is a thread, a column is a bank, a
+# row is 128 bytes, and each shade is a wavefront. The hardware serves eight threads at a time. All eight need the same
+# four banks, so they take eight wavefronts instead of one.
 #
 # Now pad: the kernel is the same, the layout is not. In exercise 04.2 the stride for single words is 33, for vectors of
 # 16 bytes 36. **Predict** the wavefronts of both. Which needs fewer instructions?
@@ -270,10 +270,10 @@ for swizzled_by in ((5, 0, 5), (3, 2, 3)):
     explain(transposing(32, swizzled_by), src, dst)
 
 # %% [markdown]
-# It is not: four wavefronts for each of 32 reads. With either swizzle the compiler reads every word alone, at an address
-# of its own, so the kernel has about three times as many instructions. Under ⟨3,2,3⟩ the 32 words of a column are in
-# eight slots of four banks, always in the same bank of the slot, so each of eight banks delivers four words. A swizzle
-# must fit the accesses that the compiler makes. Here is column 5 under ⟨5,0,5⟩:
+# It is not: four wavefronts for each of 32 reads. With either swizzle the compiler reads every word
+# alone, at an address of its own, so the kernel has about three times as many instructions. Under ⟨3,2,3⟩ the 32 words
+# of a column are in eight slots of four banks, always in the same bank of the slot, so each of eight banks delivers
+# four words. A swizzle must fit the accesses that the compiler makes. Here is column 5 under ⟨5,0,5⟩:
 
 # %%
 show_banks(compose(Swizzle(5, 0, 5), layout("(32,32):(32,1)")), access=[(lane, 5) for lane in range(32)])
@@ -336,8 +336,9 @@ show_swizzle((2, 3, 3), "(8,32):(32,1)")
 #
 # You can read this layout. It has eight rows, and a column is a pair (element in the chunk, which chunk). The next
 # element is 1 away. The next *row* is 8 elements away: its chunk follows directly. The next *chunk* is 64 elements
-# away, 128 bytes. So the chunks are not stored row by row but column by column. (TMA's 128B, above, stores them by rows:
-# the two layouts only share a swizzle.) Each column of eight chunks is contiguous and fills the banks exactly once:
+# away, 128 bytes. So the chunks are not stored row by row but column by column. (TMA's 128B, above, stores them by
+# rows: the two layouts only share a swizzle.) Each column of eight chunks is contiguous and fills the banks exactly
+# once:
 
 # %%
 show_swizzle((3, 3, 3), "(8,(8,8)):(8,(1,64))")
@@ -432,8 +433,8 @@ for name, stored in tiles.items():
 #
 # - An access takes as many wavefronts as the fullest bank has different words, summed over groups of 32, 16 or 8 lanes.
 # - Padding: an odd stride, counted in vectors. It costs memory.
-# - Swizzle⟨B,M,S⟩: row bits XORed into chunk bits. It costs no memory, and is its own inverse. It can cost instructions:
-#   the transposing warp executed 361 instead of 118.
+# - Swizzle⟨B,M,S⟩: row bits XORed into chunk bits. It costs no memory, and is its own inverse. It can cost
+#   instructions: the transposing warp executed 361 instead of 118.
 # - For accesses of 16 bytes and rows of at most 128 bytes: M is log₂ of the elements in 16 bytes, B is log₂ of the
 #   chunks in a row, and S is 3. For single words a chunk is a word.
 #
