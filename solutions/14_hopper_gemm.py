@@ -13,8 +13,7 @@
 # carry them there. Hopper's tensor cores read shared memory directly (WGMMA), and its Tensor Memory Accelerator (TMA)
 # copies whole tiles there. Until the epilogue, the threads only decide *when*.
 #
-# You write the parts of such a kernel, and at the end a whole kernel of your own. The problem is notebook 10's: C = A ·
-# Bᵀ, `gemm(a, b, c)`, bf16, accumulated in fp32.
+# The problem is notebook 10's: C = A · Bᵀ, `gemm(a, b, c)`, bf16, accumulated in fp32.
 #
 # > **After this page you can** lay out shared memory for TMA and WGMMA, issue wgmmas as a group, say which phase of an
 # > mbarrier a warp waits for, keep a ring of stages full without overwriting one, store a tile by TMA, and write a
@@ -51,7 +50,7 @@ show_sm()
 # %% [markdown]
 # For a K tile, one thread issues two copies of 48 KiB in all, and each warpgroup issues four instructions. All of them
 # are asynchronous. Warp 0 waits for the arrivals of step 6 before it loads the stage again. Your job is in the yellow
-# boxes: which warp may touch a stage, and when. But first, the layouts.
+# boxes: which warp may touch a stage, and when.
 #
 # ## TMA: a descriptor and a coordinate
 #
@@ -287,7 +286,6 @@ check("14.5", multiply)
 # - `cute.arch.mbarrier_init_fence()` makes the mbarriers that *this thread* has initialized visible to TMA.
 # - `cute.arch.sync_threads()`, once.
 #
-# A wrong count shows as a deadlock or as an arrival too many.
 
 
 # %%
@@ -367,9 +365,8 @@ def one_stage(steps: Steps):
 check("14.7", one_stage)
 
 # %% [markdown]
-# The loop is right, and on an H200 it has less than half of the speed of the loop that you write next. Memory and the
-# tensor cores take turns. And in each step the barrier stops all eight warps, though only the producer must know that
-# the stage is free.
+# The loop is right, and slow: memory and the tensor cores take turns, and the barrier stops all eight warps, though
+# only the producer must know that the stage is free.
 #
 # ## The ring
 #
@@ -398,8 +395,7 @@ check("14.8", ring)
 # %% [markdown]
 # CuTe has an object that counts this step by step: `make_pipeline_state(PipelineUserType.Consumer, stages)` has
 # `.index`, `.phase`, `.advance()` and `.clone()`. One for `PipelineUserType.Producer` begins with phase 1. (CuTe's
-# class `PipelineTmaAsync` wraps the mbarriers: `producer_acquire` waits for `empty` and announces the bytes,
-# `consumer_wait` waits for `full`, `consumer_release` arrives at `empty`.)
+# class `PipelineTmaAsync` wraps these waits and arrivals.)
 #
 # Play it. One warp loads (*loads*) and one multiplies (*math*: *done* waits for its wgmmas, *free* arrives at `empty`).
 # Click a warp's row to issue its next instruction; TMA's transfers land when *you* click them. First play two correct
@@ -462,8 +458,8 @@ def main_loop(steps: Steps):
 check("14.9", main_loop)
 
 # %% [markdown]
-# Remove any line and check again. A missing arrival hangs one round later. A missing wait for `empty` hangs nothing:
-# the kernel is right as long as every warp is fast enough.
+# A missing arrival hangs one round later. A missing wait for `empty` hangs nothing: the kernel is right as long as
+# every warp is fast enough.
 #
 # ### How many stages?
 #
@@ -479,10 +475,10 @@ print(f"a stage: {2 * (bM + bN) * bK // 1024} KiB, and a block can have 227")
 show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=8) for stages in (1, 2, 3, 4)))
 
 # %% [markdown]
-# A tick is a third of 560 ns. The drawing keeps the tensor cores busy for 33% of the time with one stage, 67% with two,
-# and 100% with three. But memory's latency varies. So use as many stages as fit: four of 48 KiB. **Predict** the speed
-# of one stage and of two against four, with few K tiles and with many. On a Hopper GPU the next cell measures your
-# loops in the course's kernel (`one_stage` uses only the first of its two stages):
+# A tick is a third of 560 ns. The drawing keeps the tensor cores busy 33% of the time with one stage, 67% with two. But
+# latency varies, so use as many as fit, four of 48 KiB. **Predict** the speed of one stage and of two against four,
+# with few K tiles and with many. On a Hopper GPU the next cell measures your loops in the course's kernel (`one_stage`
+# uses only the first of its two stages):
 
 # %%
 from dataclasses import replace
@@ -495,7 +491,7 @@ for name, loop in (("1 stage", one_stage), ("2 stages", main_loop)):
 
 # %% [markdown]
 # On an H200 one stage has 0.46 of four stages' speed and two have 0.67, at 2048 as at 8192: the wait recurs in every
-# step, so the number of steps does not matter. Two agree with the drawing, one is faster than there.
+# step, so the number of steps does not matter. The drawing says 0.33 and 0.67.
 #
 # ## The epilogue: stmatrix, and TMA again
 #
@@ -550,13 +546,12 @@ def store_by_tma(acc: Accumulators):
 check("14.10", store_by_tma)
 
 # %% [markdown]
-# The usual order: each lane fences its own writes, the warp synchronizes, one lane issues the copy. (The check also
-# accepts a fence by that lane after `sync_warp`: in its simulator a fence covers what a lane learned of at a barrier.)
+# Each lane fences its own writes, the warp synchronizes, one lane issues the copy. The check's model also accepts that
+# lane's fence after `sync_warp`.
 #
 # ## Your kernel
 #
-# Two more short functions are the course's: `described` leaves the number of rows to run time, and `out_layout` is C's
-# tile in shared memory.
+# `described` leaves the number of rows to run time, and `out_layout` is C's tile in shared memory.
 
 # %%
 show_source(described, out_layout)
@@ -678,7 +673,7 @@ explain("14.11", gemm, shape=(128, 256, 512))
 # *issuing*: the tensor cores are busy meanwhile. In the lower picture, one `stmatrix`, the swizzle lets its 32 rows of
 # 16 bytes fill all banks in each of four wavefronts.
 #
-# Here is what the compiler made of it. `wait` is an mbarrier's:
+# The compiled kernel; `wait` is an mbarrier's:
 
 # %%
 compiled = compile_cute(gemm, [TensorSpec((4096, 4096), "bf16")] * 3, "sm_90a")
@@ -688,8 +683,8 @@ print(story(compiled.ptx, HOPPER_OPCODES))
 # %% [markdown]
 # ## Measured
 #
-# 14.9 is your main loop in the course's kernel, and 14.11 the kernel that is all yours; *gain* compares with the row
-# above. In the figure, *14 plain* is a kernel like yours.
+# 14.9 is your main loop in the course's kernel; *gain* compares with the row above. In the figure, *14 plain* is a
+# kernel like yours.
 
 # %%
 show_ladder("10", "13", "14")
@@ -701,13 +696,11 @@ show_figure("gemm_ladder_14")
 # On the course's GPUs the new instructions make the kernel about 1.6 times as fast as 13.4's: 0.97 of cuBLAS's speed at
 # 4096³.
 #
-# The left column has TFLOP/s, the right one the fraction of cuBLAS's speed. At 1024 the kernel has 0.58 of it: 32 tiles
-# occupy 32 of 132 SMs. The WGMMA curve dips at 3072: 288 tiles of 128×256 on 132 SMs are 2.2 waves, and the third one
-# has work for 24 SMs.
+# At 1024 the kernel has 0.58 of it: 32 tiles occupy 32 of 132 SMs. The WGMMA curve dips at 3072: 288 tiles of 128×256
+# on 132 SMs are 2.2 waves, and the third one has work for 24 SMs.
 #
 # Each block begins with an empty ring and ends with an epilogue, and in both the tensor cores are idle. No other block
-# can fill the gap, since one block takes all of the SM's shared memory. So the schedule is the limit now. That is
-# notebook 15.
+# can fill the gap, since one block takes all of the SM's shared memory. Notebook 15 mends the schedule.
 #
 # ## What to remember
 #
@@ -741,9 +734,8 @@ show_figure("gemm_ladder_14")
 # %% [markdown]
 # ## Appendix: Which thread holds which accumulator
 #
-# An epilogue that works by row or by column has to know: for a bias, a scale, the row maximum of an attention. The
-# picture shows the first 64 columns of a warpgroup's 64×256 accumulators: each warp has 16 rows, and each 8×8 block is
-# spread over its lanes as in every `mma`.
+# An epilogue for a bias or a row maximum has to know. The picture shows the first 64 columns of a warpgroup's 64×256
+# accumulators: each warp has 16 rows, and each 8×8 block is spread over its lanes as in every `mma`.
 
 # %%
 show_wgmma()

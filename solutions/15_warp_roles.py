@@ -8,9 +8,8 @@
 # %% [markdown]
 # # 15 · Warp roles
 #
-# On an H200, notebook 14's kernel reaches 0.97 of cuBLAS's speed at 4096³. Its tensor cores are idle at the start and
-# at the end of each tile of C. This page closes these gaps and leaves the arithmetic as it is. At the end you put your
-# eight functions together, at 1.01 of cuBLAS.
+# In notebook 14's kernel the tensor cores are idle at the start and at the end of each tile of C. This page closes
+# these gaps and leaves the arithmetic as it is. At the end you put your eight functions together.
 #
 # > **After this page you can** give warps roles and registers, keep a block busy from its first tile to its last, share
 # > loads in a cluster, hand accumulators from one block to another, and read from measurements which of these pays at a
@@ -45,7 +44,7 @@ show_roles("plain")
 
 # %% [markdown]
 # A tile's first multiplication waits for the tile's first bytes. After its last one comes the epilogue, and nothing
-# multiplies. No second block can fill the gaps, because the stages of one block fill the SM's shared memory.
+# multiplies.
 #
 # The first gap closes if the block stays for the next tile *and* a warp that has no epilogue issues the loads. CUTLASS
 # calls this schedule [cooperative](https://docs.nvidia.com/cutlass/media/docs/cpp/efficient_gemm.html):
@@ -113,7 +112,6 @@ check("15.1", produce)
 #     with cute.arch.elect_one():
 #         cute.arch.mbarrier_arrive(steps.empty + state.index)
 #
-#
 # @cute.jit
 # def consume(steps):
 #     state = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
@@ -167,8 +165,7 @@ check("15.2", consume)
 
 # %% [markdown]
 # With these two loops the kernel runs 4096³ at 0.98 of cuBLAS's speed on an H200, within the noise of notebook 14's
-# kernel. (On an H100 they gain 2%, as the last table shows.) The roles gain little by themselves, and make the next
-# step possible.
+# kernel. (On an H100 they gain 2%.) They make the next step possible.
 #
 # ## Registers move
 
@@ -255,12 +252,11 @@ def take_roles(
 check("15.4", take_roles)
 
 # %% [markdown]
-# The colleague's producer returns registers in one warp of four, and the instruction needs all four; the consumers ask
-# for theirs only after they have multiplied.
+# The colleague's producer returns registers in one warp of four; the consumers take theirs only after they have
+# multiplied.
 #
 # Without the producer's the consumers wait forever for registers that no warp returns. Without the consumers' the
-# result is right, but the compiler spills values to local memory. The simulation's small tiles do not spill, so the
-# check counts the instruction.
+# result is right, but the compiler spills values to local memory.
 #
 # ## Persistent blocks
 #
@@ -310,18 +306,16 @@ check("15.5", produce_tiles)
 #
 # There are two ways to multiply during an epilogue. **Ping-pong**: each warpgroup has a tile of its own, and one
 # multiplies while the other stores. **Deferred stores**: the warpgroups share a tile. A thread rounds its 128
-# accumulators to 64 registers at once, issues the next tile's first wgmmas, and stores while they run. That is what the
-# extra registers are for.
+# accumulators to 64 registers at once, issues the next tile's first wgmmas, and stores while they run.
 
 # %%
 show_roles("cooperative", "deferred stores", "ping-pong")
 
 # %% [markdown]
-# The drawing is not to scale: its epilogue takes 3 ticks beside 8 of multiplication. With notebook 16's constants a
-# tile at 4096³ has 64 steps of 1,184 cycles and an epilogue of 400, so there is far less to hide. In the drawing
-# ping-pong wins, with tiles of half the size. A warpgroup that has a tile of 128×256 to itself would need 256
-# accumulators in each thread, more than the 240 that `register_split(2, 24)` gives. So the kernel's ping-pong tiles are
-# 128×192, and smaller tiles have their price, as the measurements below show.
+# The drawing is not to scale: it has 3 ticks of epilogue beside 8 of multiplication, and notebook 16's model at 4096³
+# 400 cycles beside 64 · 1,184. In the drawing ping-pong wins, with tiles of half the size. A warpgroup that has a tile
+# of 128×256 to itself would need 256 accumulators in each thread, more than the 240 that `register_split(2, 24)` gives.
+# So the kernel's ping-pong tiles are 128×192, and smaller tiles have their price, as the measurements below show.
 #
 # This is the consumers' loop over tiles without deferred stores:
 #
@@ -383,8 +377,6 @@ def consume_tiles(tiles, multiply, out, defer: cutlass.Constexpr):
 check("15.6", consume_tiles)
 
 # %% [markdown]
-# Persistent and with deferred stores, the kernel runs 4096³ at 1.01 of cuBLAS's speed on an H200.
-#
 # ### The store itself
 #
 # A warp stores its share of a rounded tile in pieces of 16 rows × 64 columns, each through a buffer in shared memory.
@@ -438,9 +430,8 @@ def store_pieces(out):
 check("15.7", store_pieces)
 
 # %% [markdown]
-# Nothing ordered a piece's writes before its copy (fence, `sync_warp`), nor an earlier copy's read of the buffer before
-# the other lanes' writes (wait, `sync_warp`). And the wait was too long in two ways: without `read`, and for all
-# copies.
+# Unordered were a piece's writes and its copy, and an earlier copy's read and the other lanes' writes. The wait was too
+# long without `read`, and for all copies.
 #
 # ## Clusters
 #
@@ -473,8 +464,7 @@ show_multicast((2, 2), (128, 256))
 # **Exercise 15.8** (about 6 lines). The producer warp calls `load_shared` for A and for B in each step. Complete it:
 # `sharers` is the number of blocks that share this tile, `place` the number of this block among them, and `mask` has
 # the bits of the blocks that receive its slice. `mode` is 0 for A and 1 for B; `cluster` is the cluster's extent. Both
-# are known at compile time. `block` is this block's (*m*, *n*), which only the running kernel knows. Test your masks
-# against the picture.
+# are known at compile time. `block` is this block's (*m*, *n*), which only the running kernel knows.
 
 
 # %%
@@ -540,7 +530,7 @@ check("15.9", free_stage)
 # **[Stream-K](https://arxiv.org/abs/2301.03598)** lays the K tiles of all tiles end to end and cuts that line into
 # equal shares, one for each cluster. The drawing has a row for each cluster, a color for each tile and a cell for each
 # K tile. Where a cut goes through a tile, one cluster passes its accumulators to another, which adds them (the arrows).
-# A cluster runs its share from the end backwards: it gives first, so that the cluster that adds need not wait.
+# A cluster runs its share from the end backwards: it gives first, so that the adder need not wait.
 
 # %%
 show_work({"whole tiles": course.whole_tiles, "stream-K": course.stream_k}, clusters=4, tiles=6, k_tiles=6)
@@ -608,22 +598,19 @@ hand_over = give_part, add_part
 check("15.10", hand_over)
 
 # %% [markdown]
-# Your `while` loop ends when lane 0 has seen the flag. Another lane's last load may have read 0, so nothing but the
-# `sync_warp` after the loop orders what that lane adds.
-#
 # ## The levers, measured
 #
-# Each of these is a **lever**: it changes the schedule and not the result. Three more need no code of yours. *Zigzag
-# K*: every other tile walks K backwards, so that a block first asks for what it loaded last, which L2 still holds.
-# *Polling*: a waiting warp asks its mbarrier again and again and never sleeps. *Tile order*: bands of columns instead
-# of rows, every other one backwards.
+# A **lever** changes the schedule and not the result. Three more need no code of yours. *Zigzag K*: every other tile
+# walks K backwards, so that a block first asks for what it loaded last, which L2 still holds. *Polling*: a waiting warp
+# asks its mbarrier again and again and never sleeps. *Tile order*: bands of columns instead of rows, every other one
+# backwards.
 #
 # **Predict** at 4096: which lever gains most, and what does multicast bring, with a third fewer bytes from L2?
 #
 # In the table each row adds one lever to its parent, the row above it in the tree. *plain* is notebook 14's kernel. A
-# number is the speed as a fraction of cuBLAS's, the percentage the gain over the parent. Read first the gains that are
-# not *within noise*. The tile is 128×256 unless a row names another, *multicast* is a cluster of 2×1, and the last two
-# rows are persistent with multicast; 256×192 also has zigzag and polling.
+# number is the speed as a fraction of cuBLAS's, the percentage the gain over the parent. The tile is 128×256 unless a
+# row names another, *multicast* is a cluster of 2×1, and the last two rows are persistent with multicast; 256×192 also
+# has zigzag and polling.
 
 # %%
 show_levers()
@@ -638,8 +625,8 @@ show_levers()
 # - **Zigzag K** gains 0.7% at 8192; at the other sizes its gain is within the noise. **Polling and tile order** stay
 #   within it at every size.
 # - **Other tiles** gain at one size and lose at another. The fastest row at 8192, 256×192 with stream-K, is the slowest
-#   at 2048. Ping-pong is level with the others at 8192 only. These two rows have no parent: they change the tile along
-#   with the schedule, so they do not say which of the two costs.
+#   at 2048. Ping-pong is level with the others at 8192 only. These rows have no parent: they change tile and schedule
+#   at once.
 #
 # ## Your functions in one kernel
 #
@@ -692,8 +679,7 @@ def my_gemm(m, n, k):
 check("15.11", my_gemm)
 
 # %% [markdown]
-# The number of waves decides. With one wave no lever helps, and stream-K cuts tiles for nothing; with many, the idle
-# SMs of the last wave cost more than its hand-over, and zigzag gains too.
+# The number of waves decides: stream-K pays with many, and cuts tiles for nothing with one.
 #
 # The table has the timed exercises of notebooks 14 and 15, each measured by its check. *gain* compares with the last
 # row above it at the same size.
@@ -702,8 +688,7 @@ check("15.11", my_gemm)
 show_ladder("14", "15")
 
 # %% [markdown]
-# At 1024³ the same kernel has little more than half of cuBLAS's speed, whatever its schedule. Notebook 16 chooses a
-# configuration for any shape.
+# Notebook 16 chooses a configuration for any shape.
 #
 # ## What to remember
 #

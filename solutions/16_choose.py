@@ -9,9 +9,9 @@
 # # 16 · A configuration for any shape
 #
 # With tiles of 128×256, notebook 15's kernel is level with cuBLAS at 4096³ and has little more than half its speed at
-# 1024³. No lever of the schedule changes that. Look at the figure's lower row only: *16 chosen* is the same kernel,
-# with a configuration chosen for each size. On an H200 it is behind cuBLAS at no size of the figure. On this page you
-# write such a chooser, from counts and a model of the time.
+# 1024³. Look at the figure's lower row only: *16 chosen* is the same kernel, with a configuration chosen for each size.
+# On an H200 it is behind cuBLAS at no size of the figure. On this page you write such a chooser, from counts and a
+# model of the time.
 #
 # > **After this page you can** count waves, shares and bytes of a configuration, estimate its time from them, choose
 # > one for a shape that has never been timed, and say which choices are worth a measurement.
@@ -91,7 +91,7 @@ else:
 # ## Shares
 #
 # Stream-K has no last wave: it lays the K tiles of tiles end to end, tile 0 first, and cuts that line into one share
-# for each cluster. (The kernel does so with the tiles of the last wave or two; here are all of them.)
+# for each cluster. (The kernel, and the model below, cut only the last wave or two.)
 #
 # **Exercise 16.2** (about 10 lines). Write `stream_k(cluster, clusters, tiles, k_tiles)`: the list of `(tile, first K
 # tile, end)` that this cluster works on. All count from 0, and `end` is one past the last. Together the clusters must
@@ -154,7 +154,7 @@ for tile in [(128, 256, 64), (256, 128, 64), (256, 192, 64), (128, 192, 64), (12
 
 # %% [markdown]
 # At the tensor cores' full rate, 4,096 operations per cycle, a tile of 128×256 takes *all* of shared memory's 128 bytes
-# per cycle. One of 256×128 has the same area and needs 144. Smaller tiles need more on both paths.
+# per cycle. One of 256×128 has the same area and needs 144.
 #
 # ## A model of the time
 #
@@ -229,7 +229,7 @@ check("16.4", cost)
 
 # %% [markdown]
 # How accurate is a formula with ten constants? The table has notebook 15's levers: the measured time, and the estimate
-# as a multiple of it. (They are squares of three sizes, so this is no test at unseen shapes.)
+# as a multiple of it. (Squares alone, so no test of unseen shapes.)
 
 # %%
 modeled = show_model("hopper_levers", lambda config, m, n, k: course.gemm_time(config, m, n, k, Sm()))
@@ -300,13 +300,12 @@ def choose(m, n, k):
 check("16.5", choose)
 
 # %% [markdown]
-# Where costs agree, the solution takes the fewest bytes from L2: the model's limit is another one there, but its
-# constants are not exact. On the course's H200 it does worst at 4224×3968×4160, with 0.98 of cuBLAS's speed.
+# Where costs agree, the solution takes the fewest bytes from L2. On the course's H200 it does worst at 4224×3968×4160,
+# with 0.98 of cuBLAS's speed.
 #
 # ## Rank, then measure
 #
-# Where you may measure, let the model rank and the GPU decide. This tuner times the eight configurations with the
-# lowest estimates, and says of every other one why it was not timed.
+# This tuner times the eight configurations with the lowest estimates, and says of every other one why it was not timed.
 
 # %%
 square = [changes for changes in CHANGES if not changes["transposed"]]  # a square has nothing to exchange
@@ -317,11 +316,9 @@ table.round(1).head(12)
 table.why.str.replace(r"[\d.]+", "…", regex=True).value_counts()
 
 # %% [markdown]
-# The last list counts the configurations by the reason why they were not timed; those without a reason were. Compare
-# the columns *estimate* and *µs*. The eight estimates differ by less than 2%, less than the model's errors in the table
-# above, so their order means nothing: on the course's H200 the first is not the fastest. (The model knows nothing of
-# deferred stores, so two configurations that differ in them alone tie, and take two of the eight places.) Were eight
-# enough?
+# The last list counts reasons for not timing. Compare the columns *estimate* and *µs*. The eight estimates differ by
+# less than 2%, less than the model's errors in the table above, so their order means nothing: on the course's H200 the
+# first is not the fastest. (Two that differ in deferred stores alone tie.) Were eight enough?
 #
 # **Exercise 16.6** (about 3 lines). Write `contenders(estimates, ratios)`: the positions in `estimates` of all
 # configurations that could be the fastest, lowest estimate first. `ratios` are estimate / measured time of kernels that
@@ -390,8 +387,7 @@ def tuned(shape, nominees, time, kept):
 check("16.7", tuned)
 
 # %% [markdown]
-# The course's `gemm(a, b, tuned=True)` does this with its own model's best twelve. Other processes compile them, and
-# the winners stay in a cache on disk.
+# The course's `gemm(a, b, tuned=True)` does this with its own model's best twelve.
 #
 # ## Beside cuBLAS and QuACK
 #
@@ -442,9 +438,8 @@ show_sweep("gemm_quack")
 # %% [markdown]
 # At 8192 the chosen configuration is ahead of QuACK's; at 4096 and 2048 the two differ by less than the spread.
 #
-# **Shapes that it has not seen.** A model can fit its own data well and fail elsewhere. This one was fitted to measured
-# times, among them those of the forty random shapes of seed 2026, but to none of seed 1971. **Predict** how much worse
-# it is there.
+# **Shapes that it has not seen.** The model was fitted to measured times, among them those of the forty random shapes
+# of seed 2026, but to none of seed 1971. **Predict** how much worse it is there.
 
 # %%
 show_figure("gemm_any")
@@ -452,7 +447,7 @@ show_figure("gemm_any")
 # %% [markdown]
 # The median falls from 1.037 to 1.021 of cuBLAS on the H100, and from 1.034 to 1.023 on the H200. The marked shape is
 # each GPU's slowest: 0.85 on the H100, at a shape of the fit (1248×2672×3120), and about 0.78 on the H200, at a new one
-# (1064×136×6080), though its pairs spread by 8%. A good median does not protect each shape; that is what tuning is for.
+# (1064×136×6080), though its pairs spread by 8%.
 #
 # So here are weights of two more models, which no constant was fitted to, chosen by the model and tuned:
 
@@ -473,8 +468,7 @@ for swept in known_sweeps("gemm_unseen"):
 show_figure("gemm_models")
 
 # %% [markdown]
-# Below 512 tokens the median is 1.13 of cuBLAS on the H100 and 1.10 on the H200, from 512 on 1.02 and 1.01. The weights
-# were timed for the fit on an H100 only; on the H200 they are new to it.
+# Below 512 tokens the median is 1.13 of cuBLAS on the H100 and 1.10 on the H200, from 512 on 1.02 and 1.01.
 #
 # **FP8.** 320×32576×7168 in e4m3 is notebook 08's shape. Here too A and B are exchanged: 320 is 2 · 160, so tiles of
 # Cᵀ of 256×160 have no residue in its columns. The kernel beside cuBLASLt, both with one scale for each matrix:
@@ -483,8 +477,8 @@ show_figure("gemm_models")
 show_sweep("hopper_fp8")
 
 # %% [markdown]
-# Each ratio is of calls in turn with cuBLASLt, so compare ratios: the clock differs from row to row, and the last row
-# is cuBLASLt's time beside the first kernel only. That kernel is 1.2% behind, about its spread.
+# Compare ratios, each of calls in turn with cuBLASLt: its last row is from the first kernel's run only, and the clock
+# varies. That kernel is 1.2% behind, about its spread.
 #
 # ## What to remember
 #
@@ -514,7 +508,6 @@ show_sweep("hopper_fp8")
 # <details><summary>3. What does ping-pong with tiles of 128×192 pay for overlapping its epilogues?</summary>
 #
 # A step has three quarters of the arithmetic of one with 128×256, but five sixths of its bytes from L2. In every cycle
-# L2 has to send 53 bytes instead of 48, and shared memory to move 139 instead of 128. And at 2048 and 4096 its tiles
-# fill the waves less well.
+# L2 has to send 53 bytes instead of 48, and shared memory to move 139 instead of 128.
 #
 # </details>
