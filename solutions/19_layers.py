@@ -428,8 +428,8 @@ check("19.7", shard)
 # Here are two ranks on one machine; adding their results is the all-reduce:
 
 # %%
-mlp, x = LlamaMLP(64, 192), torch.randn(8, 64)
-weights = [layer.weight.detach() for layer in (mlp.gate_proj, mlp.up_proj, mlp.down_proj)]
+mlp, x = LlamaMLP(64, 192).requires_grad_(False), torch.randn(8, 64)
+weights = [layer.weight for layer in (mlp.gate_proj, mlp.up_proj, mlp.down_proj)]
 shares = [(functional.silu(x @ g.mT) * (x @ u.mT)) @ d.mT for g, u, d in (shard(*weights, rank, 2) for rank in (0, 1))]
 print(f"largest difference: {float((sum(shares) - mlp(x)).abs().max()):.0e} of {float(mlp(x).abs().max()):.2f}")
 
