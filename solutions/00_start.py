@@ -18,7 +18,7 @@
 # > **It takes** about 10 minutes, without a GPU.
 #
 # Click into a cell and press Shift-Enter to run it. Run the cells from the top, and again from the top after you
-# restart the notebook's kernel. (*Run All* stops at the first check that you have not solved.)
+# restart the notebook's kernel.
 
 # %%
 from tutorlib import check, hint, show_layout
@@ -59,9 +59,8 @@ def ceil_div(n, tile):
 check("00.1", ceil_div)
 
 # %% [markdown]
-# For a right answer the check prints one line, with the points. For a wrong one it names the call that failed, the
-# value that your answer returned, and the expected value. If it recognizes a common mistake, it names that, too. This
-# is the message for an answer that rounds down:
+# For a right answer the check prints one line, with the points. For a wrong one it names the call that failed, and the
+# mistake if it recognizes it. For an answer that rounds down it says:
 #
 #     ✗ 00.1 ceil_div: 1 of 3 cases right
 #       a last tile partly filled: ceil_div(130, 64) gives 2: it should give 3.
@@ -69,8 +68,8 @@ check("00.1", ceil_div)
 #
 # This answer earns a part of the points. Change an answer and check it as often as you like.
 #
-# From the second failure on, a check adds a hint if it has one for that failure. You can also ask for hints: they go
-# from a question to nearly the answer. Each run of this cell shows the next one.
+# From the second failure on, a check adds a hint if it has one. You can also ask for hints, from a question to nearly
+# the answer. Each run of this cell shows the next one.
 
 # %%
 hint("00.1")
@@ -85,10 +84,9 @@ hint("00.1")
 #     ✗ 00.1 ceil_div: it uses ct.cdiv, which does what you are asked to write.
 #       Page 00 says what an answer may use.
 #
-# Such an answer earns no points. The check searches your answer, its whole cell, and your functions that it calls. To
-# compare your result with the library's, call the library in another cell. An answer may not call the course's own
-# kernels or checks either: they contain the answers. In *later* exercises you may use the library's function, whether
-# or not you have solved this one.
+# Such an answer earns no points. The check searches your answer, its whole cell, and your functions that it calls. An
+# answer may not call the course's own kernels or checks either: they contain the answers. In *later* exercises you may
+# use the library's function, this one solved or not.
 #
 # NumPy numbers and arrays count as Python's do, and so does a list where the exercise asks for a tuple.
 #
@@ -101,27 +99,25 @@ hint("00.1")
 # | Hopper's TMA and WGMMA | on any machine, simulated where there is no Hopper GPU | on a Hopper GPU |
 # | Blackwell's tcgen05 | on any machine, simulated where there is no Blackwell GPU | on a Blackwell GPU |
 #
-# *Any machine* here means Linux, or Windows with WSL: NVIDIA's compilers have no macOS version.
+# *Any machine* means Linux, or Windows with WSL: NVIDIA's compilers have no macOS version.
 #
 # A part of a check that your machine cannot run, such as the timing of a kernel, is reported as *not run*: never as
-# passed, never as failed. "Right, simulated; speed not run" earns all points but those for speed. (The gray note below
-# a check that you have not tried says nothing about your machine.)
+# passed, never as failed. "Right, simulated; speed not run" earns all points but those for speed.
 #
 # ## Points
 #
 # The course keeps your points on this machine. The [contents page](contents.ipynb) shows them, and so does `tutor
 # progress` in a terminal. (If you began with `make lab`, type `.venv/bin/tutor` for `tutor`, in the course's folder.)
-# On both, your best attempt counts: a later one takes nothing away.
+# On both, your best attempt counts.
 #
-# `tutor grade notebooks` grades your answers as the notebooks contain them now; it also takes the name of a single
-# notebook. It calls an answer with further random inputs, so an answer that only looks up the check's own calls earns
-# nothing. You may add cells, rename the file, and write anywhere else; but don't delete or duplicate an answer cell.
+# `tutor grade notebooks` grades your answers as the notebooks contain them now. It calls an answer with further random
+# inputs, so an answer that only looks up the check's own calls earns nothing. You may add cells, rename the file, and
+# write anywhere else; but don't delete or duplicate an answer cell.
 #
 # ## What to remember
 #
-# - Write the answer where it says YOUR CODE HERE, run the cell, run the check below it.
 # - A grid must *cover* the data: divide by the tile size and round up, in integers.
-# - *Not run* means that this machine lacks what the check needs, mostly a GPU: neither right nor wrong.
+# - *Not run* means that this machine lacks what the check needs, mostly a GPU.
 #
 # ## Test yourself
 #

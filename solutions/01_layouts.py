@@ -16,7 +16,7 @@
 # CuTe, the layout library of NVIDIA's CUTLASS, makes the mapping a value that you can name, print, draw and compute
 # with: a **layout**. On this page you write the functions that work on layouts. The cells import layouts from
 # [tensor_layouts](https://github.com/facebookresearch/tensor-layouts), Meta's version of CuTe's layout algebra in plain
-# Python; notebook 03 shows where the two differ.
+# Python.
 #
 # > **After this page you can** compute an element's offset, read a layout from a picture, describe a NumPy view as
 # > one, take a row or a tile out of a tensor, and tell when 32 bits are too few.
@@ -78,7 +78,7 @@ show_layouts({"row-major": "(4,3):(3,1)", "column-major": "(4,3):(1,4)"})
 # NumPy and PyTorch default to row-major; CuTe defaults to column-major, like Fortran and cuBLAS. Both are **compact**:
 # the 12 elements fill 12 consecutive addresses, without a gap. So a mix-up does not crash. You read the wrong elements,
 # or adjacent threads access addresses that are far apart: notebook 02's copy of a matrix then takes 4.6 times as long
-# on an H200. Here are the two defaults:
+# on an H200.
 
 # %%
 print("NumPy:", np.empty((4, 3), dtype=np.int8).strides)
@@ -128,7 +128,7 @@ print([L(index) for index in range(size(L))])
 
 # %% [markdown]
 # The offsets go up by 3, the distance from row to row of a row-major matrix. NumPy's `ravel` would have walked along
-# the row. These are two conventions, and this course uses CuTe's.
+# the row. This course uses CuTe's order.
 #
 # **Exercise 01.3** (about 5 lines). Write `coordinate(index, shape)`: the coordinate of an index in a flat shape, as a
 # tuple, first mode fastest. In `(4, 3)` index 5 is `(1, 1)`.
@@ -151,8 +151,8 @@ check("01.3", coordinate)
 # %% [markdown]
 # ## Views: the same memory under another layout
 #
-# In NumPy a transpose moves no data. Neither does a slice with steps, or a row broadcast to many rows. Each is the same
-# memory under another layout. NumPy shows you this layout, but its strides count *bytes*.
+# In NumPy a transpose moves no data. Neither does a slice with steps, or a row broadcast to many rows. NumPy shows you
+# the layout of each, but its strides count *bytes*.
 
 # %%
 a = np.arange(24, dtype=np.float32).reshape(4, 6)
@@ -180,9 +180,8 @@ check("01.4", layout_of)
 # %% [markdown]
 # ## A mode can be a layout
 #
-# This step makes CuTe more than a stride calculator. Suppose a 4×8 matrix is stored as four 2×4 tiles, each contiguous
-# and column-major, the tiles themselves in row-major order. No pair of strides describes that: from row 0 to row 1 the
-# offset grows by 1, from row 1 to row 2 by 15.
+# Suppose a 4×8 matrix is stored as four 2×4 tiles, each contiguous and column-major, the tiles themselves in row-major
+# order. No pair of strides describes that: from row 0 to row 1 the offset grows by 1, from row 1 to row 2 by 15.
 #
 # So let a mode be a shape of its own. The rows become `(2,2)`: two rows in a tile, two tiles; the columns become
 # `(4,2)`:
@@ -266,8 +265,8 @@ check("01.6", picture)
 # ## Size and cosize
 #
 # The **size** of a layout is the number of its coordinates. Its **cosize** is the memory that it spans: its largest
-# offset plus one. Picture A has a size of 24 and a cosize of 30, because it skips two elements between its rows. Here
-# is a smaller layout of this kind, drawn in the order of memory:
+# offset plus one. Picture A has a size of 24 and a cosize of 30, because it skips two elements between its rows. A
+# smaller layout of this kind, in the order of memory:
 
 # %%
 show_memory("(4,3):(5,1)", title="(4,3):(5,1): padding between the rows")
@@ -310,9 +309,9 @@ print(f"{last:,} against {2**31 - 1:,}; squeezed into 32 bits: {np.int64(last).a
 
 # %% [markdown]
 # A kernel that uses the wrapped offset silently reads another element of the matrix. Other offsets wrap to negative
-# numbers: there it reads in front of the matrix, or crashes. CuTe does not warn you. Below, CuTe makes the same layout
-# three times on your CPU: with everything known at compile time, with a 32-bit stride known only at run time, and with
-# a 64-bit one. (The import takes a few seconds.) Which of them overflow?
+# numbers: there it reads in front of the matrix, or crashes. Below, CuTe makes the same layout three times on your CPU:
+# with everything known at compile time, with a 32-bit stride known only at run time, and with a 64-bit one. Which of
+# them overflow?
 
 # %%
 import cutlass
@@ -333,8 +332,9 @@ last_offset(70000, 70000)
 
 # %% [markdown]
 # Only the layout with the 32-bit run-time stride overflowed. The static offset was computed at compile time, in more
-# than 32 bits; a product with a 64-bit stride has 64 bits. So a stride has a value *and* a type, and strides that fit in 32 bits do not imply that the offsets do: the obvious guard, that each stride is
-# at most 2³¹ − 1, accepts this matrix.
+# than 32 bits; a product with a 64-bit stride has 64 bits. So a stride has a value *and* a type, and strides that fit
+# in 32 bits do not imply that the offsets do: the obvious guard, that each stride is at most 2³¹ − 1, accepts this
+# matrix.
 #
 # **Exercise 01.8** (about 4 lines). Write `fits_int32(shape, stride)`: True if every offset of the layout fits in a
 # signed 32-bit integer. Shapes and strides are flat tuples here; a stride may be negative.
@@ -357,10 +357,10 @@ check("01.8", fits_int32)
 # ## A tensor is a pointer and a layout
 #
 # A layout gives the distance of an element from the first one. Add the address of the first, and you have a **tensor**:
-# a pointer and a layout, and nothing else. By convention the first letter of a tensor's name tells which part it is and
-# where: `mA` is the whole matrix and `gA` a block's tile of it, both in global memory; `sA` is a tile in shared memory,
-# `rA` a fragment in registers. In the next cell the memory is a list, and the pointer an offset into it. `A(…)` gives
-# an element's offset, `A[…]` the element.
+# a pointer and a layout. By convention the first letter of a tensor's name tells which part it is and where: `mA` is
+# the whole matrix and `gA` a block's tile of it, both in global memory; `sA` is a tile in shared memory, `rA` a
+# fragment in registers. In the next cell the memory is a list, and the pointer an offset into it. `A(…)` gives an
+# element's offset, `A[…]` the element.
 
 # %%
 memory = [f"m{place}" for place in range(20)]
@@ -405,14 +405,15 @@ def sliced(whole, coord):
 check("01.9", sliced)
 
 # %% [markdown]
-# Take a tile. Below, a row-major 16×8 matrix is already divided into 4×4 tiles: (inside the tile, which tile). Where
-# does tile 5 begin, and what is its layout?
+# A row-major 16×8 matrix is already divided into 4×4 tiles: (inside the tile, which tile). Where does tile 5 begin, and
+# what is its layout?
 
 # %%
 print(sliced(layout("((4,4),(4,2)):((8,1),(32,4))"), (None, 5)))
 
 # %% [markdown]
-# Index 5 of `(4,2)` is tile (1, 1), which begins at 1·32 + 1·4 = 36: row 4, column 4. Inside, a row is 8 apart, as in the matrix.
+# Index 5 of `(4,2)` is tile (1, 1), which begins at 1·32 + 1·4 = 36: row 4, column 4. Inside, a row is 8 apart, as in
+# the matrix.
 #
 # ## CuTe's vocabulary
 #
@@ -424,7 +425,7 @@ shape = (4, (2, 3))
 print("rank", rank(shape), " size", size(shape), " index 22 is", idx2crd(22, shape))
 
 # %% [markdown]
-# Its terms, of which you know mode, index and offset:
+# Further terms:
 #
 # - **extent**: the size of a mode. **rank**: the number of modes at the top level. **depth**: how deep they nest.
 # - **congruent**: nested alike, bracket for bracket. A shape and its stride always are.
@@ -447,11 +448,9 @@ for one, other in [(24, (4, 6)), ((4, 6), (4, (2, 3))), ((4, 6), (6, 4)), ((4, (
 #
 # - A layout maps a coordinate to an offset by one sum of products. Changing the layout moves no data.
 # - Shapes nest. An index becomes a coordinate with the first mode fastest.
-# - The size counts coordinates, the cosize memory; padding makes the cosize larger, stride 0 smaller.
+# - The size counts coordinates, the cosize memory.
 # - A tensor is a pointer and a layout. A slice moves the pointer and keeps the free modes.
 # - Whether 32 bits are enough depends on the extreme offsets, not on the strides.
-#
-# Next: your first kernels, in which each thread finds its elements by a layout.
 #
 # ## Test yourself
 #

@@ -10,7 +10,7 @@
 #
 # So far a layout was a function that you called from Python, one coordinate at a time. A **kernel** is a function that
 # thousands of threads call at once, each with its own coordinate. On this page you write your first ones in CuTe DSL:
-# Python that is compiled, with no C++ compiler involved.
+# Python that is compiled.
 #
 # > **After this page you can** write and launch a kernel over vectors and matrices of any size, keep a warp's accesses
 # > coalesced, tell compile time from run time, and let a block's threads compute one result together.
@@ -35,7 +35,7 @@ device = "cuda" if torch.cuda.is_available() else "cpu"
 # %% [markdown]
 # ## Your first kernel
 #
-# Here is a whole program for a GPU. It squares 1,024 numbers, one thread for each:
+# This program squares 1,024 numbers on a GPU, one thread for each:
 
 # %%
 THREADS = 128
@@ -80,7 +80,7 @@ if run_on_gpu(square, x, y):
 #
 # Threads come in **blocks**. A launch gives the number of blocks (`grid`) and the number of threads in each (`block`):
 # above, 8 blocks of 128 threads. With `cute.size(x) - 1` the division gave 7 blocks, and the last 128 elements of y
-# remained zeros. Both `grid` and `block` have three dimensions; for now we use the first and leave the others at 1.
+# remained zeros. Both `grid` and `block` have three dimensions; for now the last two are 1.
 #
 # How many lines will this kernel print, and in which order?
 
@@ -113,7 +113,7 @@ _ = run_on_gpu(hello)
 show_layout("(8,5):(1,8)", "thread (down), block (across) → element")
 
 # %% [markdown]
-# This is the line `i = …` of `square_kernel`. The next kernels need it, too, so here it is as a function.
+# This is the line `i = …` of `square_kernel`, here as a function for the next kernels.
 
 
 # %%
@@ -272,10 +272,10 @@ check("02.3", add_bias)
 # %% [markdown]
 # ## Coalescing: a warp reads together
 #
-# Why does it matter that x is the contiguous direction? A warp executes a load as one instruction with 32 addresses,
-# and device memory is accessed in **sectors** of 32 bytes. If neighboring threads read neighboring floats, a warp's 128
-# bytes are 4 sectors: the access is **coalesced**. If neighboring threads read down a column, each float is in a sector
-# of its own, and the warp moves 32 sectors to use 4 bytes of each.
+# A warp executes a load as one instruction with 32 addresses, and device memory is accessed in **sectors** of 32 bytes.
+# If neighboring threads read neighboring floats, a warp's 128 bytes are 4 sectors: the access is **coalesced**. If
+# neighboring threads read down a column, each float is in a sector of its own, and the warp moves 32 sectors to use 4
+# bytes of each.
 #
 # The kernel below copies a matrix, its threads' x along the rows. A transposed matrix is the same memory under another
 # layout, so the second host function gives the *same* kernel the layouts with their modes exchanged, and its warps run
@@ -327,8 +327,7 @@ show_sweep("coalescing")
 
 # %% [markdown]
 # Exchanging two indices costs a factor of 4.6. It is less than eight because the coalesced copy is not at the limit
-# either: each of its threads moves a single float. Beside torch's copy, the one down the columns takes 7.6 times as
-# long. Notebook 05 closes both gaps.
+# either: each of its threads moves a single float. Notebook 05 closes both gaps to torch's copy.
 #
 # ## Compile time and run time
 #
@@ -409,7 +408,7 @@ check("02.4", polynomial)
 # ## Tensors without copies
 #
 # A `cute.Tensor` is a pointer and a layout. `from_dlpack` makes one from a PyTorch tensor (or a NumPy array) without
-# copying anything: it takes over the address, the shape, and the strides. So the sum below reads PyTorch's own memory.
+# copying anything: it takes over the address, the shape, and the strides.
 
 
 # %%
@@ -445,10 +444,9 @@ check("02.5", axpy)
 # %% [markdown]
 # ## Static layouts, dynamic layouts
 #
-# Is a tensor's size known at compile time? With `from_dlpack` it is: shape and stride are part of the tensor's
-# *type*. `mark_layout_dynamic` takes the sizes out of the type and makes them run-time values. Here five vectors of
-# three different lengths go through one function, first static, then dynamic. `compilations()` counts the compilations.
-# (A jitted function is traced at every call, and compiled only if the record is new.)
+# Is a tensor's size known at compile time? With `from_dlpack` it is: shape and stride are part of the tensor's *type*.
+# `mark_layout_dynamic` takes the sizes out of the type and makes them run-time values. Here five vectors of three
+# different lengths go through one function, first static, then dynamic. `compilations()` counts the compilations.
 
 
 # %%
@@ -491,8 +489,8 @@ for name, view in {"rows": m, "columns": m.T, "a window": m[:, :5]}.items():
     look(from_dlpack(view).mark_layout_dynamic())
 
 # %% [markdown]
-# One trap. A function compiled for a static layout *trusts* it. Six elements went into the type here. **Predict** the
-# result for eight:
+# A function compiled for a static layout *trusts* it. Six elements went into the type here. **Predict** the result for
+# eight:
 
 # %%
 total_of_6 = cute.compile(total, from_dlpack(torch.ones(6)), from_dlpack(out))
@@ -573,11 +571,11 @@ check("02.7", leaky_relu)
 # %% [markdown]
 # ## Threads that cooperate
 #
-# So far every thread had its own element. A **reduction** combines many numbers into one: a sum, a maximum. One thread
-# per row would be easy, and slow: at each step the 32 threads of a warp would read down a column. So assign a whole
-# block to each row. Each of its threads reduces a part of the row in a register, and writes its number to **shared
-# memory**, where others can read it. Then half of the threads each combine their number with one of the other half;
-# then a quarter, and so on: seven steps for 128 threads.
+# A **reduction** combines many numbers into one: a sum, a maximum. One thread per row would be easy, and slow: at each
+# step the 32 threads of a warp would read down a column. So assign a whole block to each row. Each of its threads
+# reduces a part of the row in a register, and writes its number to **shared memory**, where others can read it. Then
+# half of the threads each combine their number with one of the other half; then a quarter, and so on: seven steps for
+# 128 threads.
 
 # %%
 show_reduction(8)
@@ -648,9 +646,6 @@ check("02.8", row_max)
 explain("02.8", row_max, shape=(2, 200))
 
 # %% [markdown]
-# The last five steps happen within one warp, whose threads can exchange registers directly: see
-# `cute.arch.warp_reduction_max`.
-#
 # ## What to remember
 #
 # - A thread's element is a layout of (thread, block). If it may be outside the tensor, use a predicate.
@@ -659,7 +654,6 @@ explain("02.8", row_max, shape=(2, 200))
 #   `const_expr` are resolved at compile time; everything else at run time.
 # - A static layout is part of the type: one compilation for each. A dynamic one keeps its rank and its stride 1.
 # - Read another thread's writes to shared memory only after a barrier, at which all threads of the block must arrive.
-# - Four aligned, contiguous floats per thread are one load.
 #
 # ## Test yourself
 #

@@ -19,7 +19,7 @@
 # > **After this page you can** cut a matrix into tiles, arrange threads over a tile, predict the results of CuTe's
 # > operators and tell when they are wrong, and bound the width of a copy.
 # >
-# > **It takes** about 105 minutes, without a GPU. After exercise 03.7 is a good place to stop and come back.
+# > **It takes** about 105 minutes, without a GPU. After exercise 03.7 is a good place to stop.
 
 # %%
 import tensor_layouts as tl
@@ -34,7 +34,6 @@ from tutorlib import (
 # `tl` is `tensor_layouts`, which has all operators in Python. Where an exercise needs an operator of an earlier one,
 # call `tl`'s, solved or not: `tl.coalesce`, `tl.compose`. CuTe's own algebra runs on the CPU, too. `ask` puts a list of
 # questions to it and returns layouts or numbers, or `Refused`; the next cell's `cute_says` asks one and returns `text`.
-# (The first question imports `cutlass`, which takes a few seconds.)
 
 
 # %%
@@ -72,7 +71,7 @@ pairs = tl.compose(A, layout("(4,(2,4)):(1,(16,4))"))
 print(text(pairs), pairs(1, (1, 3)))
 
 # %% [markdown]
-# It is row 1, column 3 + 4: offset 1·8 + 7 = 15. You never wrote that formula.
+# It is row 1, column 3 + 4: offset 1·8 + 7 = 15.
 #
 # **Exercise 03.1** (about 1 line). A transpose is a composition, too. Write `transposing(rows, columns)`, which returns
 # the one B that turns *every* layout L of `rows` rows and `columns` columns, whatever its strides: (L ∘ B)(j, i) = L(i,
@@ -209,7 +208,7 @@ for B in (layout("3:4"), layout("4:4")):
 # %% [markdown]
 # The second answer is wrong, and CuTe reports no error: its offsets are 0, 32, 2, 34. CuTe rounds 6/4 up, places two
 # elements in the first mode, and tests only whether two divides the number of elements. Your `compose` refuses both,
-# because 6/4 has a remainder. With CuTe, that condition is your responsibility.
+# because 6/4 has a remainder.
 #
 # A composition can be wrong for a second reason: B's modes are composed one by one. That assumes that the sum of their
 # indices never crosses into A's next column, as 5 + 7 crosses into the tens. [CuTe's
@@ -226,10 +225,9 @@ print("CuTe's R(i):", [R(i) for i in range(6)], " R =", text(R))
 
 # %% [markdown]
 # At B's last coordinate, 4 + 3 is index 7: the sum carries into A's second column, which begins at offset 7. Neither
-# mode alone reaches it, so R misses the gap between the columns. (Type A and B into the explorer above: it tests the
-# law.) Nothing can carry if all extents and strides are powers of two and B is injective, because each mode of B then
-# has bits of its own. It is one reason why the sizes in fast kernels are powers of two. In all other cases, test the
-# law.
+# mode alone reaches it, so R misses the gap between the columns. Nothing can carry if all extents and strides are
+# powers of two and B is injective, because each mode of B then has bits of its own. It is one reason why the sizes in
+# fast kernels are powers of two. In all other cases, test the law.
 #
 # **Exercise 03.4** (about 1 line). Write `obeys(a, b, r)`: True if the layout r is A ∘ B at every index of B. All three
 # are Layouts; r has the size of b, and b stays within a.
@@ -264,7 +262,7 @@ show_complement("4:2", 24)
 #
 # > (A ⊘ B)(i, j) = A(B(i) + B\*(j)): element i of tile j
 #
-# The result has two modes, (inside the tile, which tile). Nothing moves in memory.
+# The result has two modes, (inside the tile, which tile).
 
 # %%
 show_divide("(4,6):(6,1)", "4:2")
@@ -304,13 +302,13 @@ A, B = layout("(10,2):(2,1)"), layout("4:1")
 print(text(R), " element (0, 3):", R(0, 3), " but index 12 is at", A(12))
 
 # %% [markdown]
-# That is the third wrong answer on this page, as silent as the others. The cure is to cut each mode on its own: then
-# only the edge tiles extend past the end.
+# That is the third wrong answer on this page. The cure is to cut each mode on its own: then only the edge tiles extend
+# past the end.
 #
 # ## Zipped divide: a tile for each block
 #
-# You cut a matrix along rows and columns. A **tiler** such as `(4,4)` has one tile for each mode. **Zipped divide**
-# cuts each mode on its own, then groups the insides in one mode and the outsides in the other:
+# A **tiler** such as `(4,4)` has one tile for each mode. **Zipped divide** cuts each mode on its own, then groups the
+# insides in one mode and the outsides in the other:
 #
 # > R((i₀, i₁), (j₀, j₁)) = A(i₀ + a·j₀, i₁ + b·j₁) for the tiler (a,b)
 #
@@ -337,8 +335,8 @@ print("tiled:  ", text(tl.tiled_divide(A, (4, 4))))
 explore_divide("(10,8):(8,1)", "(4,4)")
 
 # %% [markdown]
-# There is a trap. To CuTe a plain number n as a tile means n:1. To `tl` it means something else on a nested mode, so
-# always give `tl` a `Layout(n, 1)`. These should be equal:
+# To CuTe a plain number n as a tile means n:1. To `tl` it means something else on a nested mode, so always give `tl` a
+# `Layout(n, 1)`. These should be equal:
 
 # %%
 rows = layout("(4,2):(1,32)")
@@ -519,7 +517,7 @@ check("03.10", common_vector)
 
 # %% [markdown]
 # A copy from rows to padded rows can be as wide as a row. From rows to columns it moves one element at a time, whatever
-# the tile: that is half the trouble with a transpose.
+# the tile.
 #
 # The number is an upper limit, because *alignment* counts, too. An access of 16 bytes needs an address that is a
 # multiple of 16. With rows of 65 values of bf16, row 1 begins at byte 130. (`n & -n` is the largest power of two that
@@ -582,10 +580,9 @@ explore_tv("(8,4):(4,1)", "(1,4):(4,1)", "(8,16)")
 #
 # ## Thread 17 of block 2
 #
-# Now the question from the top of the page. The matrix is 16×32, stored by rows. Each of four blocks has a tile of 8×16
-# and the 32 threads of the picture. Block 2 is (0, 1), first mode fastest, so its tile begins at column 16. In the
-# picture, thread 17 is in row 4, and its values begin at column 4. So its first element is (4, 20), at offset 4·32 + 20
-# = 148. A kernel must find it for every block, every thread and every matrix.
+# The matrix is 16×32, stored by rows. Each of four blocks has a tile of 8×16 and the 32 threads of the picture. Block 2
+# is (0, 1), first mode fastest, so its tile begins at column 16. In the picture, thread 17 is in row 4, and its values
+# begin at column 4. So its first element is (4, 20), at offset 4·32 + 20 = 148.
 #
 # **Exercise 03.12** (about 2 lines). Write `thread_tile(matrix, tile, block, tv)`: the pair (offset, Layout). The
 # layout takes (thread, value), and offset + Layout(thread, value) is the element's place in memory. `tile` and `block`
@@ -641,7 +638,6 @@ print("yours:", [begin + share(17, value) for value in range(4)])
 # - Each law is a test that you can run. Three times on this page the answer of CuTe (nvidia-cutlass-dsl 4.8.1) broke
 #   one, without an error.
 # - None of the three can happen if all extents and strides are powers of two and B picks no index twice.
-# - A copy is as wide as both layouts, the alignment, and the widest instruction allow.
 #
 # ## Test yourself
 #

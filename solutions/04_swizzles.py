@@ -8,10 +8,9 @@
 # %% [markdown]
 # # 04 · Swizzles: shared memory without bank conflicts
 #
-# A matrix kernel reads every element of its tiles many times. It reads them from **shared memory**, a small, fast
-# memory that the threads of a block share. Each SM, the processor on which a block runs, has its own, which can deliver
-# 128 bytes per clock. Whether it does depends on the *addresses* that the 32 threads of a warp access together: under
-# another layout, an access can take 32 passes where one is enough.
+# A matrix kernel reads every element of its tiles many times. It reads them from **shared memory**. Each SM's shared
+# memory can deliver 128 bytes per clock. Whether it does depends on the *addresses* that the 32 threads of a warp
+# access together: under another layout, an access can take 32 passes where one is enough.
 #
 # On this page you count that cost and learn the two cures, padding and swizzling. Both change the tile's layout, and no
 # other line of the kernel. Notebook 05's transpose through a swizzled tile has 0.92 of the speed of torch's copy on an
@@ -81,13 +80,13 @@ check("04.1", wavefronts)
 # %% [markdown]
 # From here on the page counts with `memory.wavefronts`, which takes offsets in elements, as layouts give them.
 #
-# **Keep this:** count *different words in one bank*, group by group. Both cures bring that count down to one.
+# **Keep this:** count *different words in one bank*, group by group.
 
 # %% [markdown]
 # ## Padding
 #
-# The oldest cure makes the rows a little longer than necessary. With a stride of 33 instead of 32, each row starts one
-# bank further, and a column uses all 32 banks.
+# One cure makes the rows longer than necessary. With a stride of 33 instead of 32, each row starts one bank further,
+# and a column uses all 32 banks.
 
 # %%
 show_banks("(32,32):(33,1)", access=[(lane, 0) for lane in range(32)])
@@ -126,8 +125,8 @@ def padded_stride(columns, element_bytes, vector_bytes):
 check("04.2", padded_stride)
 
 # %% [markdown]
-# For the bf16 tile, padding costs one eighth more memory, in kernels that are short of it. Moreover, TMA, the copy
-# engine of Hopper GPUs, cannot pad: it writes the rows of a tile one directly after the other.
+# For the bf16 tile, padding costs one eighth more memory, in kernels that are short of it. TMA, the copy engine of
+# Hopper GPUs, cannot pad: it writes the rows of a tile one directly after the other.
 
 # %% [markdown]
 # ## Swizzling: move chunks inside their row
@@ -136,8 +135,8 @@ check("04.2", padded_stride)
 # slots for chunks, drawn in eight colors. The left picture is a tile of 8×8 chunks, stored by rows; the number in a
 # cell is the offset of its chunk, counted in chunks. Each column has one color, so it takes eight wavefronts to read.
 #
-# Now leave every chunk in its row, but store chunk `c` of row `r` in slot `c ^ r` (XOR), as on the right. No two rows
-# use the same order. Each row still has all colors, and now each column does, too. No memory is wasted.
+# Now leave every chunk in its row, but store chunk `c` of row `r` in slot `c ^ r` (XOR), as on the right. Each row
+# still has all colors, and now each column does, too. No memory is wasted.
 
 # %%
 show_swizzle((3, 0, 3), "(8,8):(8,1)", element_bytes=16)
@@ -200,9 +199,9 @@ explore_swizzle()
 # %% [markdown]
 # ## In a kernel
 #
-# Here is a kernel that computes its own addresses: one warp transposes 32×32 values of fp32 through shared memory. It
-# writes rows of the tile and reads columns. Look at the two lines with `tile[…]`, and at those that define `stored`,
-# the tile's layout. (`make_composed_layout(S, 0, L)` is S ∘ L; the 0 is added before the swizzle.)
+# This kernel computes its own addresses: one warp transposes 32×32 values of fp32 through shared memory. It writes rows
+# of the tile and reads columns. Look at the two lines with `tile[…]`, and at those that define `stored`, the tile's
+# layout. (`make_composed_layout(S, 0, L)` is S ∘ L; the 0 is added before the swizzle.)
 
 # %%
 import torch
@@ -237,20 +236,20 @@ def transposing(row_stride, swizzled_by=()):
 # `explain` simulates it and prints for each line of the source the cost of its accesses and the least possible cost:
 # shared memory in wavefronts, global memory in **sectors** of 32 bytes. It marks each line that takes more than it
 # needs. **Predict:** a column is read 32 times, and by the picture above each read takes 32 wavefronts, 1,024 in all.
-# The compiler has found something better. How many wavefronts are left?
+# The compiler does better. How many wavefronts are left?
 
 # %%
 src, dst = torch.randn(32, 32), torch.zeros(32, 32)
 explain(transposing(row_stride=32), src, dst)
 
 # %% [markdown]
-# The marked line is the transposed read. The compiler joins four consecutive reads of a row into one of
-# 16 bytes, and 8 of these take 256 wavefronts. The last picture shows one: a number is a thread, a column is a bank, a
-# row is 128 bytes, and each shade is a wavefront. The hardware serves eight threads at a time. All eight need the same
-# four banks, so they take eight wavefronts instead of one.
+# The marked line is the transposed read. The compiler joins four consecutive reads of a row into one of 16 bytes, and 8
+# of these take 256 wavefronts. The last picture shows one: a number is a thread, a column is a bank, a row is 128
+# bytes, and each shade is a wavefront. All eight threads of a group need the same four banks, so they take eight
+# wavefronts instead of one.
 #
-# Now pad: the kernel is the same, the layout is not. In exercise 04.2 the stride for single words is 33, for vectors of
-# 16 bytes 36. **Predict** the wavefronts of both. Which needs fewer instructions?
+# Now pad. In exercise 04.2 the stride for single words is 33, for vectors of 16 bytes 36. **Predict** the wavefronts of
+# both. Which needs fewer instructions?
 
 # %%
 for row_stride in (33, 36):
@@ -334,11 +333,10 @@ show_swizzle((2, 3, 3), "(8,32):(32,1)")
 #
 # > swizzled_128B_atom  =  Swizzle⟨3,3,3⟩ ∘ (8,(8,8)):(8,(1,64))
 #
-# You can read this layout. It has eight rows, and a column is a pair (element in the chunk, which chunk). The next
-# element is 1 away. The next *row* is 8 elements away: its chunk follows directly. The next *chunk* is 64 elements
-# away, 128 bytes. So the chunks are not stored row by row but column by column. (TMA's 128B, above, stores them by
-# rows: the two layouts only share a swizzle.) Each column of eight chunks is contiguous and fills the banks exactly
-# once:
+# The atom has eight rows, and a column is a pair (element in the chunk, which chunk). The next element is 1 away. The
+# next *row* is 8 elements away: its chunk follows directly. The next *chunk* is 64 elements away, 128 bytes. (TMA's
+# 128B, above, stores the chunks by rows: the two layouts only share a swizzle.) Each column of eight chunks is
+# contiguous and fills the banks exactly once:
 
 # %%
 show_swizzle((3, 3, 3), "(8,(8,8)):(8,(1,64))")
@@ -360,7 +358,7 @@ for name in ("(8,(8,8)):(8,(1,64))", "(8,64):(64,1)"):
 
 # %% [markdown]
 # The atom stored by columns is slow to write, the one stored by rows is slow to read, and the *same* swizzle fixes
-# both. Swizzled, they are equally good; this course follows the article.
+# both. This course follows the article.
 #
 # A tile of 64 columns is a stack of these atoms, one below the other. An atom has 512 elements, so the next one starts
 # at offset 512. That is bit 9, and ⟨3,3,3⟩ uses bits 3 to 8 only, so each atom is swizzled alike.
@@ -383,8 +381,7 @@ def tile_offset(row, column):
 check("04.5", tile_offset)
 
 # %% [markdown]
-# In code you compose: `tile_to_shape` repeats the atom. The CuTe DSL agrees, which evaluates layouts while it traces a
-# function.
+# In code you compose: `tile_to_shape` repeats the atom. The CuTe DSL agrees.
 
 # %%
 atom = layout("(8,(8,8)):(8,(1,64))")
@@ -426,15 +423,14 @@ for name, stored in tiles.items():
     print(f"{name:26}{costs[0]:5}{costs[1]:6}{2 * cosize(stored):8}")
 
 # %% [markdown]
-# One XOR saves a factor of eight in wavefronts. In notebook 05 you time it in a transpose, and from notebook 10 on the
-# tiles of A and B in shared memory are swizzled.
+# One XOR saves a factor of eight in wavefronts. From notebook 10 on the tiles of A and B in shared memory are swizzled.
 #
 # ## What to remember
 #
 # - An access takes as many wavefronts as the fullest bank has different words, summed over groups of 32, 16 or 8 lanes.
 # - Padding: an odd stride, counted in vectors. It costs memory.
-# - Swizzle⟨B,M,S⟩: row bits XORed into chunk bits. It costs no memory, and is its own inverse. It can cost
-#   instructions: the transposing warp executed 361 instead of 118.
+# - Swizzle⟨B,M,S⟩: row bits XORed into chunk bits. It costs no memory. It can cost instructions: the transposing warp
+#   executed 361 instead of 118.
 # - For accesses of 16 bytes and rows of at most 128 bytes: M is log₂ of the elements in 16 bytes, B is log₂ of the
 #   chunks in a row, and S is 3. For single words a chunk is a word.
 #

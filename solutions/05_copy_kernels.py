@@ -9,8 +9,7 @@
 # # 05 · A copy at the speed of light
 #
 # Copying a matrix computes nothing, so its speed shows only how well you move data. Every later kernel of this course
-# is a copy with arithmetic in the middle; a GEMM that cannot fetch its tiles in time is slow, however fast its tensor
-# cores.
+# is a copy with arithmetic in the middle.
 #
 # You climb a ladder of copy kernels. All have the same entry point, a host function `copy(src, dst)` for two row-major
 # matrices. On an H200 its first rung has 0.02 of the speed of torch's copy, its third 0.99. At the end you write a
@@ -77,9 +76,8 @@ check("05.1", sectors)
 # ## The plumbing, once
 #
 # Every kernel below cuts both matrices into tiles and gives one tile to each thread block, so they share these
-# functions. (They have no decorator: they are ordinary Python, executed during tracing.) We start with tiles of 128×64
-# elements and 128 threads. `cute.local_tile` is the ⊘ of notebook 03 with one tile picked out. Neighboring blocks take
-# neighboring tiles of a row.
+# functions. We start with tiles of 128×64 elements and 128 threads. `cute.local_tile` is the ⊘ of notebook 03 with one
+# tile picked out. Neighboring blocks take neighboring tiles of a row.
 
 # %%
 TILE = (128, 64)
@@ -119,8 +117,7 @@ show_tv("(8,4):(1,8)", (8, 4), "naive: a thread has a row")
 # %% [markdown]
 # In a kernel `range(64)` is a loop in the machine code, unless the compiler decides to unroll it. With
 # `cutlass.range(64, unroll_full=True)` the body is repeated 64 times instead: no counter and no branch, and whatever
-# depends on the loop variable becomes a constant in an address. Unroll short hot loops like that: the code grows with
-# every repetition.
+# depends on the loop variable becomes a constant in an address.
 #
 # **Exercise 05.2** (about 5 lines). Copy row `thread` of the tile, element by element, the loop fully unrolled. Blocks
 # are numbered as in `tile_of_block`. Tiles at the edge are partly outside the matrix: load and store only elements that
@@ -199,9 +196,9 @@ check("05.3", coalesced)
 _ = explain("05.3", coalesced, shape=TILE)
 
 # %% [markdown]
-# **Predict:** sixteen times fewer sectors. Is it sixteen times faster? Here are the two solutions on 1 GiB, each timed
-# in turns with torch's copy of as many bytes. The last column is the gain over the row above. (`tutor evidence 05` adds
-# your GPU.)
+# **Predict:** sixteen times fewer sectors. Is it sixteen times faster? The two solutions on 1 GiB, each timed in turns
+# with torch's copy of as many bytes. The last column is the gain over the row above. (`tutor evidence 05` adds your
+# GPU.)
 
 # %%
 show_ladder("05.2", "05.3")
@@ -228,12 +225,11 @@ show_counts(
 # Follow the row *naive*. L1 hits are rare, so nearly as many sectors come from L2. A thread returns to its sector only
 # in its next step, after it has waited for another load, and L2 has hardly any of them left by then. Loads that miss
 # cause at most 15 of memory's 33 reads. The stores probably cause the rest: memory writes each sector about 15 times,
-# and L2 must read a sector of which it has only 2 new bytes before it can write all 32. The counters do not say why L2
-# evicts sectors so early. The kernels that go through shared memory issue all their loads at once, and then all their
-# stores. They touch as many sectors, but return to each while L2 still has it.
+# and L2 must read a sector of which it has only 2 new bytes before it can write all 32. The kernels that go through
+# shared memory issue all their loads at once, and then all their stores. They touch as many sectors, but return to each
+# while L2 still has it.
 #
-# **Keep this:** a cache repairs a bad access pattern as long as you return to a sector soon. When it fails, you pay for
-# more than the sectors.
+# **Keep this:** a cache repairs a bad access pattern as long as you return to a sector soon.
 #
 # ## Bytes in flight
 #
@@ -273,7 +269,7 @@ show_tv("((4,2),(4,4)):((32,1),(8,2))", (8, 16), "vectorized: a thread has 4 nei
 # - `cute.copy(tiled, from, to, pred=mask)` moves a thread's whole part from memory to registers or back, and skips the
 #   vectors whose entry in the mask is False.
 #
-# Watch it on the host; shapes need no GPU:
+# Shapes need no GPU:
 
 
 # %%
@@ -319,7 +315,7 @@ def inside(coordinates, shape):
 
 
 # %% [markdown]
-# Two more things change: the tile is 64×128, with longer row segments for as many bytes, and 256 threads share it.
+# Two more things change: the tile is 64×128, and 256 threads share it.
 
 # %%
 WIDE = (64, 128)
@@ -374,9 +370,8 @@ show_sweep("copy_rungs")
 
 # %% [markdown]
 # Loads first, or vectors: either alone brings nearly the whole gain. Both put more bytes in flight, and how they do it
-# matters little. Combining the two, row segments of 256 bytes in place of 128, and more threads each add a little more;
-# these numbers do not say why. The ± is the spread of one run. On another day the last kernel had 1% more of torch's
-# speed (05.4 in the next table).
+# matters little. Combining the two, row segments of 256 bytes in place of 128, and more threads each add a little more.
+# The ± is the spread of one run. On another day the last kernel had 1% more of torch's speed (05.4 in the next table).
 #
 # **Keep this:** a fast copy has wide accesses, neighboring elements in neighboring threads, and many loads in flight
 # before any thread waits. The TiledCopy provides the first two; the order of your lines the third.
@@ -385,7 +380,7 @@ show_sweep("copy_rungs")
 # ## Rung 4: cp.async through shared memory
 #
 # So far every byte went through registers. `cp.async` (sm_80) copies 16 bytes from global to shared memory directly:
-# the thread issues it and goes on. The GEMMs of notebooks 10 to 13 fetch their tiles this way.
+# the thread issues it and goes on.
 #
 # | | |
 # |---|---|
@@ -561,14 +556,14 @@ show_ladder("05.4", "05.5", "05.6")
 
 # %% [markdown]
 # No: once enough bytes are in flight, memory bandwidth is the limit, whichever instruction requests them. cp.async and
-# TMA were made for kernels whose threads have other work to do; the gain comes when they do it. No copy here,
-# torch's included, reaches the datasheet's 4.8 TB/s of an H200. torch's copy is the realistic speed of light.
+# TMA were made for kernels whose threads have other work to do. No copy here, torch's included, reaches the datasheet's
+# 4.8 TB/s of an H200. torch's copy is the realistic speed of light.
 #
 # ## A transpose
 #
 # `dst` is now (N, M), with dst[n, m] = src[m, n], in fp32. Without shared memory, either the loads or the stores run
-# down a column: the naive rung again, for half of the traffic. The way out is to turn the data on the chip, in shared
-# memory, so that a warp runs along a row of `src` and along a row of `dst`.
+# down a column. The way out is to turn the data on the chip, in shared memory, so that a warp runs along a row of `src`
+# and along a row of `dst`.
 #
 # To transpose is then to choose a layout. Two tensors, `tile` and `turned`, name the same shared memory: `tile_layout`
 # gives the offset of element (row, column) of src's tile, `turned_layout` that of element (column, row) of dst's.
@@ -748,7 +743,6 @@ show_ladder("05.7", "05.8")
 # - cp.async: issue, commit, wait, barrier. The wait covers a thread's own copies, the barrier those of all threads.
 # - TMA: one thread, a descriptor, an mbarrier that counts arrivals and bytes.
 # - Another thread's writes to shared memory are visible after a barrier, and not before.
-# - Layouts are values: a transpose is a second layout, and a swizzled layout replaces the plain one.
 #
 # ## Test yourself
 #

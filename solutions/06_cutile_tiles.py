@@ -9,9 +9,8 @@
 # # 06 · Arrays, tiles, blocks
 #
 # So far you programmed every thread. In *cuTile* you do not mention threads at all: you write what one **block** does
-# with whole **tiles**, and the compiler chooses threads, shared memory, copies and tensor cores. The kernels of this
-# page are five to ten lines long, and they are not toys: the same notation brings the GEMM of the next page close to
-# cuBLAS.
+# with whole **tiles**, and the compiler chooses threads, shared memory, copies and tensor cores. The same notation
+# brings the GEMM of the next page close to cuBLAS.
 #
 # You need no GPU here. `run` interprets a kernel block by block on torch tensors; `check` does the same, and also
 # launches your kernel where there is a GPU, for which cuTile needs driver 580 or newer (CUDA 13). The tables were
@@ -56,9 +55,8 @@ show_tile_space((10, 20), (4, 8))
 explore_tile_space()
 
 # %% [markdown]
-# Here is a whole kernel. `ct.Constant` marks a parameter that is known when the kernel is compiled, as tile shapes must
-# be. Each block works on the tile that has the block's own index. Before you run the cell: which numbers does block
-# (1, 0) move?
+# `ct.Constant` marks a parameter that is known when the kernel is compiled, as tile shapes must be. Each block works on
+# the tile that has the block's own index. Before you run the cell: which numbers does block (1, 0) move?
 
 
 # %%
@@ -113,7 +111,7 @@ for grid in [(2, 2), (4, 2)]:
         print(f"grid {grid}: {finding.message}")
 
 # %% [markdown]
-# A GPU reports neither, and a result that is right by luck looks like one that is right.
+# A GPU reports neither.
 #
 # ## Padding
 #
@@ -144,8 +142,7 @@ def look(x):
 report = run(look, (1,), (torch.arange(6.0),))
 
 # %% [markdown]
-# Which of the three do you need to sum a row? And to find its largest element? You need both answers before the page
-# ends.
+# Which of the three do you need to sum a row? And to find its largest element?
 #
 # ## Broadcasting
 #
@@ -168,8 +165,8 @@ except ct.TileError as error:
     print(error.message)
 
 # %% [markdown]
-# It is tempting to match the two 64s. But aligned at the right, 64 meets 2, and neither is 1. When shapes do not align
-# by themselves, you add the 1 where you want it: `t[:, None]` turns (4,) into (4, 1).
+# Aligned at the right, 64 meets 2, and neither is 1. When shapes do not align by themselves, you add the 1 where you
+# want it: `t[:, None]` turns (4,) into (4, 1).
 #
 # **Exercise 06.2** (about 4 lines). Write the kernel `scale_rows(x, s, y, tm, tn)`: y[m, n] = x[m, n] · s[m]. The
 # grid is two-dimensional, block (i, j) for tile (i, j) of x.
@@ -192,10 +189,10 @@ check("06.2", scale_rows)
 # %% [markdown]
 # ## A block may loop over tiles
 #
-# A block is not limited to one tile. `ct.num_tiles(x, axis, shape)` is the number of tiles along an axis, and an
-# ordinary `for` loop visits them. To accumulate, a block needs **reductions**, which combine the elements of a tile
-# into a smaller one: `ct.sum(tile, 1)` and `ct.max(tile, 1)` reduce along axis 1 and remove it; without an axis they
-# reduce the whole tile. `ct.zeros(shape, dtype)` makes a tile, and `tile.astype(dtype)` converts one.
+# `ct.num_tiles(x, axis, shape)` is the number of tiles along an axis, and an ordinary `for` loop visits them. To
+# accumulate, a block needs **reductions**, which combine the elements of a tile into a smaller one: `ct.sum(tile, 1)`
+# and `ct.max(tile, 1)` reduce along axis 1 and remove it; without an axis they reduce the whole tile.
+# `ct.zeros(shape, dtype)` makes a tile, and `tile.astype(dtype)` converts one.
 #
 # `x` below is bf16. **Predict**: 1 + 256 + 1 + 1 is 259. What does bf16 give, with its 8 significant bits, if each
 # sum is rounded? The interpreter adds the halves of a tile: (1 + 1) + (256 + 1).
@@ -415,13 +412,12 @@ check("06.6", softmax_of)
 # ## What to remember
 #
 # - An array is memory, a tile is a value, a block is a run of the body. An index counts tiles.
-# - A store skips elements past the edge; a load pads with a value that you choose: 0 for a sum, -∞ for a maximum.
-#   On Hopper the length of a vector must be a multiple of 16 bytes for that. A tile wholly outside is undefined: the
-#   interpreter reports it, a GPU does not.
+# - A store skips elements past the edge; a load pads with a value that you choose: 0 for a sum, -∞ for a maximum. On
+#   Hopper the length of a vector must be a multiple of 16 bytes for that.
 # - Tile sizes are powers of two, known when the kernel is compiled. Shapes align at the right.
 # - A reduction keeps its tile's dtype: convert to fp32 before you add.
 # - A softmax of any length needs two passes: rescale the running sum whenever the maximum grows.
-# - `ct.launch(stream, grid, kernel, arguments)`; the grid is a tuple, and the host divides and rounds up.
+# - The host calls `ct.launch(stream, grid, kernel, arguments)`.
 #
 # ## Test yourself
 #

@@ -80,9 +80,8 @@ def gemm(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Constant[in
 check("07.1", gemm)
 
 # %% [markdown]
-# The source names no threads, barriers, shared memory or addresses. Which instructions did the compiler choose? Here is
-# the same kernel (`tile_gemm.plain`, so that the cell runs before you solve the exercise), compiled for three
-# generations of tensor cores:
+# The source names no threads, barriers, shared memory or addresses. Which instructions did the compiler choose? The
+# same kernel (`tile_gemm.plain`), compiled for three generations of tensor cores:
 
 # %%
 matrices = [TensorSpec((4096, 4096), "bf16")] * 3
@@ -95,8 +94,7 @@ for made in compile_all((tile_gemm.plain, [*matrices, 128, 128, 64], arch) for a
 # On Ampere you get the pipeline that notebooks 10 to 13 build by hand: cp.async, ldmatrix, mma.sync. On Hopper,
 # producer warps fill shared memory by TMA (`cp.async.bulk.tensor`) while consumer warps of the same block read it with
 # WGMMA instructions (`wgmma`). On Blackwell, tcgen05 instructions drive the tensor cores, and the accumulators are in
-# tensor memory instead of registers. The compiler chooses the instructions; this page covers the choices that remain
-# yours.
+# tensor memory instead of registers.
 #
 # Its speed, as a fraction of cuBLAS's, for square bf16 matrices of three sizes. A measurement repeats a pair, the
 # kernel and cuBLAS. A difference between two rows is noise if it is smaller than the sum of their two ±.
@@ -121,10 +119,10 @@ for side in (64, 128, 256):
 # of C's tiles read the same tiles of A. If they do so at about the same time, memory sends a tile once, and L2 serves
 # the other reads.
 #
-# An 8192×8192 C has 64×64 tiles of 128×128, and an H200 has 132 SMs. A block takes most of an SM's shared memory, as
-# the report above shows, so an SM runs one at a time. Blocks start in index order, and the first 132 form a **wave**.
-# In rung 1's grid the row index runs fastest, so a wave covers slightly more than two columns of C's tiles: it reads
-# **all** of A's tiles and three rows of B's.
+# An 8192×8192 C has 64×64 tiles of 128×128, and an H200 has 132 SMs. A block takes most of an SM's shared memory, so an
+# SM runs one at a time. Blocks start in index order, and the first 132 form a **wave**. In rung 1's grid the row index
+# runs fastest, so a wave covers slightly more than two columns of C's tiles: it reads **all** of A's tiles and three
+# rows of B's.
 #
 # Now make the wave a rectangle. The picture shows both orders in miniature: 16×16 tiles, 32 blocks in flight. Each
 # color is a wave. In the margins, green marks the rows of A's tiles and the columns of Bᵀ's that the first wave reads.
@@ -179,8 +177,7 @@ show_sweep("tile_rungs")[1:2]
 #
 # ## The shape of a tile
 #
-# Larger tiles load less per operation. So 128×256, the default of NVIDIA's own sample, should beat 128×128. **Predict**
-# its speed:
+# Larger tiles load less per operation. So 128×256 should beat 128×128. **Predict** its speed:
 
 # %%
 show_sweep("tile_rungs")[2:3]
@@ -232,8 +229,7 @@ check("07.3", hints)
 show_sweep("tile_rungs")[3:4]
 
 # %% [markdown]
-# **Keep this:** before you time a kernel, read its report. Until the accumulator fits in registers, no other tuning
-# matters.
+# **Keep this:** before you time a kernel, read its report.
 #
 # ## Hints
 #
@@ -276,8 +272,7 @@ for name, made in zip(ways, compiled_ways, strict=True):
 # %% [markdown]
 # A higher `latency` reserves more shared memory, for a deeper pipeline with more tiles in flight. Without TMA the
 # threads load the tiles themselves (`ld.global`), into about as much. A CTA of a cluster keeps half of A's tile and all
-# of B's, so its stages are smaller, and the compiler uses the space for more of them. What a load's hints bring is
-# measured in notebook 08.
+# of B's, so its stages are smaller, and the compiler uses the space for more of them.
 #
 # ## Searching a space
 #
@@ -323,7 +318,7 @@ check("07.4", fits)
 # and one or two CTAs. It drops the configurations that do not fit, and those that leave a thread fewer than 64
 # accumulators. The order and the occupancy stay fixed. `tile_gemm.tune` hands configurations to
 # `cuda.tile.tune.exhaustive_search`, which takes the kernel, the list, and three functions that map a configuration to
-# its grid, its arguments and its hints, and times each. Here it gets three; without a GPU the cell says so.
+# its grid, its arguments and its hints, and times each. Here it gets three.
 
 # %%
 print(len(list(tile_gemm.space())), "of", 3 * 3 * 3 * 2 * 2, "configurations")
@@ -335,8 +330,8 @@ else:
     print("the best of three:", tile_gemm.tune(few, a, b, c).best.config)
 
 # %% [markdown]
-# The three are within 3% of each other (table at the end of the page), and the search may pick any: its own timing is
-# short. `tutor sweep tile_space` times the whole space, each in turn with cuBLAS, for the persistent kernel of the next
+# The three are within 3% of each other (table at the end of the page), and the search may pick any.
+# `tutor sweep tile_space` times the whole space, each in turn with cuBLAS, for the persistent kernel of the next
 # section. The figure has the speed of the best hints for each tile and each depth along K, in TFLOP/s; cuBLAS had 791:
 
 # %%
@@ -348,8 +343,8 @@ show_figure("tile_heatmap")
 # compiler: `print(compiled(Config(128, 256, 128, num_worker_warps=8)))` reports a stack. The accumulators are the same;
 # `fits` cannot know what else a deeper step keeps in registers. At a depth of 64, 64×128 has less than half of the
 # speed of 128×128, and 128×64 about half of that of 256×64. The assembler's report, which notebook 08 reads, says that
-# both issue one wgmma at a time. Why the compiler makes such code for them is not explained. A search shows *that* a
-# configuration is slow, the report shows *why*, and only the reason carries over to the next kernel.
+# both issue one wgmma at a time. A search shows *that* a configuration is slow, the report shows *why*, and only the
+# reason carries over to the next kernel.
 #
 # ## Rung 3: a persistent kernel, from an empty cell
 #
@@ -397,11 +392,11 @@ run_host(persistent_gemm, a, b, c)
 print("largest error:", (c - a.float() @ b.float().mT).abs().max().item())
 
 # %% [markdown]
-# **Exercise 07.5** (about 9 lines). Write the kernel, with everything that you have learned:
-# `persistent(a, b, c, tm, tn, tk, group)`, the last four known at compile time. It runs on a one-dimensional grid of
-# any number of blocks; inside, `ct.num_blocks(0)` is that number. If tiles are numbered in the order of your `grouped`,
-# block i takes tiles i, i + blocks, i + 2·blocks and so on. Each tile of C is computed once, from loads as in 07.1, and
-# the tensor cores do all of the additions. A GPU times it at 4096³ with tiles of 128×128×64.
+# **Exercise 07.5** (about 9 lines). Write the kernel `persistent(a, b, c, tm, tn, tk, group)`, the last four known at
+# compile time. It runs on a one-dimensional grid of any number of blocks; inside, `ct.num_blocks(0)` is that number. If
+# tiles are numbered in the order of your `grouped`, block i takes tiles i, i + blocks, i + 2·blocks and so on. Each
+# tile of C is computed once, from loads as in 07.1, and the tensor cores do all of the additions. A GPU times it at
+# 4096³ with tiles of 128×128×64.
 
 
 # %%
@@ -437,7 +432,7 @@ show_sweep("tile_rungs")
 # - **The best tile** depends on the size. 256×256 loads the least per operation and wins at 8192. At 2048 it makes one
 #   tile for each pair of SMs, so no second tile hides the first loads and the epilogue, and 128×128 wins.
 #
-# The times that `check` measured for the solutions. Compare fractions of cuBLAS's speed only within one GPU.
+# The times that `check` measured for the solutions.
 
 # %%
 show_ladder("07")
@@ -450,7 +445,6 @@ show_ladder("07")
 #   tiles.
 # - A large stack in the compiler's report means that the accumulators do not fit into registers: use more warps, more
 #   CTAs, or a smaller tile.
-# - `latency` sets the depth of the pipeline.
 # - A persistent grid is a number of workers: one per SM, or half as many when a tile takes two CTAs.
 #
 # ## Test yourself

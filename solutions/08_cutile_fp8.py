@@ -9,9 +9,8 @@
 # # 08 · FP8, tf32, split-K
 #
 # Notebook 07 multiplies large square matrices in bf16. Here are three GEMMs that its kernel does badly: matrices in
-# fp32, a small C with a long K, and an A with 320 rows in FP8, a realistic number of tokens in a language model's
-# batch; there your kernel has 0.97 of cuBLASLt's speed on an H200. The shape is that of a tutorial on cuTile for
-# Blackwell ("CuTile 学习—从 GEMM 开始", January 2026).
+# fp32, a small C with a long K, and an A with 320 rows in FP8; there your kernel has 0.97 of cuBLASLt's speed on an
+# H200. The shape is that of a tutorial on cuTile for Blackwell ("CuTile 学习—从 GEMM 开始", January 2026).
 #
 # > **After this page you can** use the tensor cores for fp32, cut K where C has too few tiles, keep a block's
 # > accumulators in registers when no power of two fits, and read the report of each compiler in the chain.
@@ -150,7 +149,7 @@ def partial_products(a, b, parts, tm: ct.Constant[int], tn: ct.Constant[int], tk
 check("08.2", partial_products)
 
 # %% [markdown]
-# The second pass needs nothing beyond notebook 06. Here it is:
+# The second pass needs nothing beyond notebook 06:
 
 
 # %%
@@ -207,8 +206,7 @@ for parts in (1, 2, 4, 8, 16):
 show_ladder("08.3")
 
 # %% [markdown]
-# Times this short vary, but cuBLAS is clearly ahead: ours include a second launch. In notebook 15 the blocks of a
-# cluster add their parts within one.
+# Times this short vary, but cuBLAS is clearly ahead: ours include a second launch.
 #
 # ## FP8, and a matrix with 320 rows
 #
@@ -258,7 +256,7 @@ for name, result in {"14 bits": total, "bf16": exact.bfloat16()}.items():
     print(f"{name:7} {(result - exact).norm() / exact.norm():.1e}")
 
 # %% [markdown]
-# The check allows it; cuBLASLt, beside which you are timed, does the same.
+# The check allows it.
 #
 # **Powers of two.** 320 is not one. With tiles of 128 rows, a sixth of the work is padding. Tiles of 64 rows need no
 # padding, but B, a hundred times larger than A, is loaded five times. The cell prints the bytes that each choice moves
@@ -278,12 +276,10 @@ for tm, tn in [(64, 128), (64, 256), (128, 128), (128, 256), (320, 128)]:
 # No tile has 320 rows, but a block may have more than one accumulator, and 320 is 256 + 64: two accumulators, two tiles
 # of A, and one tile of B (a **slab**), loaded once and used twice.
 #
-# Do they fit? 320·128 accumulators over 8 warps are 160 per thread; each consumer thread gets 232 registers, because
-# the producer warps give some up. But from `ct.zeros` such a kernel spills, or it issues one wgmma at a time (cuda-tile
-# 1.7.0, tileiras 13.4). A wgmma
-# can ignore the contents of its accumulator, and the compiler uses that in the first step along K, in place of
-# registers full of zeros. It then needs a second set of registers for the accumulators, and a thread does not have
-# another 160.
+# Do they fit? 320·128 accumulators over 8 warps are 160 per thread; each consumer thread gets 232 registers. But from
+# `ct.zeros` such a kernel spills, or it issues one wgmma at a time (cuda-tile 1.7.0, tileiras 13.4). A wgmma can ignore
+# the contents of its accumulator, and the compiler uses that in the first step along K, in place of registers full of
+# zeros. It then needs a second set of registers for the accumulators, and a thread does not have another 160.
 #
 # **Exercise 08.4** (about 12 lines). From an empty cell: write the kernel `gemm_fp8(a, b, c, tn, tk)` for 256 < M ≤
 # 320, with eight consumer warps on Hopper. It runs on a one-dimensional grid of any number of blocks, which share B's
@@ -345,10 +341,10 @@ for title, made in zip(switches, compiled_slabs, strict=True):
 # A **run-time zero** is 0 in every block, but the compiler cannot prove it. So it loads the zero into the accumulators,
 # the first step is like all others, and nothing spills.
 #
-# How close does it get to cuBLASLt? These variants were timed on an H200, each in turn with cuBLASLt, and profiled with
-# Nsight Compute. An indented row changes *slabs of 128*, the kernel that starts from 0. *busy* is the percentage of an
-# SM's cycles in which its tensor cores work, *clock* the SM clock in Hz, *to_SMs* the bytes that arrive at the SMs.
-# *A first* makes A's tile the first operand of `ct.mma`; *256 for 2 CTAs* gives a cluster of two a slab of 256 rows.
+# These variants were timed on an H200, each in turn with cuBLASLt, and profiled with Nsight Compute. An indented row
+# changes *slabs of 128*, the kernel that starts from 0. *busy* is the percentage of an SM's cycles in which its tensor
+# cores work, *clock* the SM clock in Hz, *to_SMs* the bytes that arrive at the SMs. *A first* makes A's tile the first
+# operand of `ct.mma`; *256 for 2 CTAs* gives a cluster of two a slab of 256 rows.
 
 # %%
 show_sweep("tile_fp8", busy=TENSOR_BUSY, clock=SM_CLOCK, to_SMs=TO_SMS)
@@ -367,7 +363,7 @@ show_sweep("tile_fp8", busy=TENSOR_BUSY, clock=SM_CLOCK, to_SMs=TO_SMS)
 #
 # - Cast *tiles* to tf32, not matrices: memory keeps fp32, and the tensor cores multiply.
 # - Parallelism comes from the modes you cut. M and N give independent tiles; K gives partial results that must be
-#   added: in a fixed order by a second pass, in any order by atomics.
+#   added.
 # - A tile's sides are powers of two, but a block's share of C can have another size: give the block several
 #   accumulators, as long as its registers hold them.
 # - When a kernel is slower than it should be, read the report of each compiler in the chain.

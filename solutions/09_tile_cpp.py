@@ -41,7 +41,7 @@ from tutorlib.kernels.cpp import PROMISES, SILENT, WAYS, Variant, in_tiles
 # %% [markdown]
 # ## A whole kernel
 #
-# The course puts these lines before every source on this page, so you need not write them:
+# The course puts these lines before every source on this page:
 
 # %%
 print(HEADER)
@@ -59,7 +59,7 @@ print(HEADER)
 #   span, and nothing verifies that at run time. On this page tiles may extend past an edge, so mask.
 #
 # The launch `twice<<<4, 1>>>(x, y, n)` asks for 4 **tile blocks** of 1 thread, but the compiler decides how many
-# threads a block has. In the cell below, `run_cpp` launches the kernel from Python.
+# threads a block has. `run_cpp` launches the kernel from Python.
 
 # %%
 twice = r"""
@@ -179,16 +179,14 @@ check("09.2", first_gemm)
 #
 # Your kernel is correct for every size. Is it fast? The compiler gives a first answer without a GPU: for each load,
 # store and mma it emits a **remark** that names the instruction it chose, or the reason why it could not choose a
-# better one. Here are the remarks on `SILENT`, a kernel like yours, compiled for Hopper, each below its line of the
-# source:
+# better one. The remarks on `SILENT`, a kernel like yours, compiled for Hopper, each below its line of the source:
 
 # %%
 print(compile_cpp(SILENT.source).remarked)
 
 # %% [markdown]
 # The mma uses tensor cores, as it should, but the loads do not use TMA. On Hopper a tile should come by TMA, the copy
-# engine of notebook 05: one thread issues the copy, and the hardware carries it out while the tensor cores work on
-# earlier tiles. Here the threads load the elements into registers, then store them to shared memory.
+# engine of notebook 05. Here the threads load the elements into registers, then store them to shared memory.
 #
 # The remark names the reason, "base pointer not 16-byte aligned": as far as the compiler knows, a pointer may hold any
 # address. State the fact with the first of the three **promises** of this page:
@@ -197,15 +195,15 @@ print(compile_cpp(SILENT.source).remarked)
 #
 # It costs no instruction. It returns the same pointer, and the compiler may then assume that the address is a multiple
 # of 16. If the promise is false, the kernel may read the wrong data or crash. With this promise for a, b and c the
-# remarks change. (`Variant` writes the source of your GEMM with promises to choose from; the others are left out here.)
+# remarks change. (`Variant` writes the source of your GEMM with promises to choose from.)
 
 # %%
 aligned = Variant(restrict=False, divisible=0)
 print(compile_cpp(aligned.source).remarked)
 
 # %% [markdown]
-# Still no TMA, now because of the *stride*. TMA requires that every row begins at a multiple of 16 bytes, not only the
-# first: the row pitch must be a multiple of 16 bytes, too.
+# Still no TMA, now because of the *stride*. TMA requires that every row begins at a multiple of 16 bytes: the row pitch
+# must be a multiple, too.
 #
 # **Exercise 09.3** (about 3 lines). Write `tma_carries(m, n, k, element_bytes)`: return the names of the matrices that
 # TMA can carry among A (m, k), B (n, k) and C (m, n), row-major and without gaps, as a string: "abc" for all, "c" for C
@@ -231,8 +229,8 @@ check("09.3", tma_carries)
 # ## The promise that no remark asks for
 #
 # With both promises every remark says TMA, and yet the kernel reaches only 22% of cuBLAS's speed. The compiler gives
-# the loads to producer warps. Here is their loop, reduced to its waits and the loads that it issues: first of this
-# kernel, then of one with a third promise.
+# the loads to producer warps. Their loop, reduced to its waits and the loads that it issues: first of this kernel, then
+# of one with a third promise.
 
 
 # %%
@@ -250,8 +248,7 @@ for restrict in (False, True):
 # The first issues a load and waits until the tile has arrived before it issues the next: nothing is in flight during
 # the arithmetic. The second waits only for a free buffer. The promise is a keyword after a pointer's type, as in
 # `const bf16* __restrict__ a`: the kernel writes through no other pointer to the memory that it accesses through this
-# one. C++ would allow the second loop without it, since the only store comes after the loop. But this compiler (13.4)
-# makes the second loop only if all three pointers have the promise.
+# one. This compiler (13.4) makes the second loop only if all three pointers have the promise.
 #
 # **Exercise 09.4** (about 20 lines). Give the kernel of 09.2 (`print(first_gemm())`) the promises that it needs; tiles
 # and launch stay. TMA carries every load and every store, and the loop that fetches tiles does not wait for a load that
@@ -311,10 +308,10 @@ _ = explain(Variant().source, a, b, c, 32, 32, 12, grid=(1, 1))
 race(PROMISES, "cpp_promises", threads=BLOCK_SIZE, tensor=TENSOR_BUSY, stalled=STALLED)
 
 # %% [markdown]
-# (09.2 is the row *nothing*.) The promises work together. Alignment alone changes little, and `__restrict__` alone
-# nothing. Alignment and multiples of 8 together bring TMA, and `__restrict__` then makes the kernel four times as fast.
-# Masks cost nothing, and compile-time sizes gain nothing. Multiples of 4, too weak for TMA, still let the threads copy
-# 8 bytes at a time by `cp.async`.
+# (09.2 is the row *nothing*.) Alignment alone changes little, and `__restrict__` alone nothing. Alignment and multiples
+# of 8 together bring TMA, and `__restrict__` then makes the kernel four times as fast. Masks cost nothing, and
+# compile-time sizes gain nothing. Multiples of 4, too weak for TMA, still let the threads copy 8 bytes at a time by
+# `cp.async`.
 #
 # ## The last tenth
 #
@@ -322,7 +319,7 @@ race(PROMISES, "cpp_promises", threads=BLOCK_SIZE, tensor=TENSOR_BUSY, stalled=S
 #
 # - **The order of the tiles**, strips of 8 rows as in [07.2](07_cutile_gemm.ipynb), so that loads hit L2.
 # - **Persistence.** `ct::num_blocks().x` is the number of blocks, and `ct::irange(first, end, step)` takes a step. Its
-#   three arguments must have the same type: write `int(ct::bid().x)`, for example.
+#   three arguments must have the same type: write `int(ct::bid().x)`.
 # - **Hints**, an attribute in front of the kernel. The first number is the target architecture (900 is Hopper); 0 means
 #   all of them. A CGA is a cluster.
 #
@@ -353,8 +350,8 @@ for way in ("persistent, 256×256, 2 CTAs", "  steps of 128"):
 #
 # ## From an empty string
 #
-# **Exercise 09.5** (about 28 lines). Write the persistent `gemm`, with the parameters of 09.4, sizes that are multiples
-# of 8, and all that you have learned:
+# **Exercise 09.5** (about 28 lines). Write the persistent `gemm`, with the parameters of 09.4, for sizes that are
+# multiples of 8:
 #
 # - any number of blocks computes all of C, each tile once, in the order of 07.2: strips of 8 rows of
 #   tiles, each column by column (the last strip may be lower);
@@ -415,7 +412,7 @@ show_ladder("09")
 # - No GPU checks a promise. If it is false, the kernel may read the wrong data or crash.
 # - The compiler's remarks name the instruction for each load, store and mma, or the reason for a slower one. Read them
 #   first. They do not mention `__restrict__`.
-# - A grid counts tile blocks, or clusters if a tile takes two CTAs. The launch says `<<<blocks, 1>>>`.
+# - A grid counts tile blocks, or clusters if a tile takes two CTAs.
 #
 # ## Test yourself
 #
@@ -451,8 +448,7 @@ show_ladder("09")
 #
 #     ncu --set detailed -k regex:gemm python my_gemm.py
 #
-# On its *Details* page, *Launch Statistics* shows the block size that the compiler chose; the launch said 1. The
-# version that ships with CUDA 13.3 has a section for tile kernels, *Tile Statistics*.
+# On its *Details* page, *Launch Statistics* shows the block size that the compiler chose; the launch said 1.
 #
 # `--set detailed` includes the three counters in the table of promises. Which slow rows of that table could you have
 # diagnosed from *tensor* and *stalled* alone?
@@ -503,7 +499,7 @@ def add_on_gpu():
 
 # %% [markdown]
 # The next cell writes your kernel, this function and a `main` that tests them to one file. The command that it prints
-# builds a program, which no longer depends on this course.
+# builds a program.
 
 # %%
 write_program("vector_add.cu", vector_add, add_on_gpu)

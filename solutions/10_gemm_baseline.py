@@ -9,10 +9,10 @@
 # # 10 · A GEMM on tensor cores
 #
 # This page builds a GEMM, C = A · Bᵀ, which the pages after it make faster. A is (M, K), B is (N, K), C is (M, N), all
-# row-major bf16, accumulated in fp32. The entry point is `gemm(a, b, c)`, here and on the pages that follow.
+# row-major bf16, accumulated in fp32. The entry point is `gemm(a, b, c)`.
 #
-# You write its parts one at a time. Most of them turn out to be layouts. At the end you write the kernel around them,
-# from an empty cell, and time it: on an H200 at 4096³ the course's reaches 395 TFLOP/s, about half of cuBLAS's speed.
+# You write its parts one at a time. At the end you write the kernel around them, from an empty cell, and time it: on an
+# H200 at 4096³ the course's reaches 395 TFLOP/s, about half of cuBLAS's speed.
 #
 # > **After this page you can** write a tensor-core GEMM in CuTe: swizzled shared memory, cp.async with zeros at the
 # > edges, operands by ldmatrix, mma.sync, a main loop whose barriers you can defend, and stores of whole sectors.
@@ -198,8 +198,8 @@ def smem_layout(rows, k, stages):
 check("10.4", smem_layout)
 
 # %% [markdown]
-# What is the swizzle worth? Here are the costs of a kernel of the course's, with a tile of 128×128×64 and four warps,
-# first with your layout, then with a row-major one:
+# What is the swizzle worth? The costs of a kernel of the course's, with a tile of 128×128×64 and four warps, first with
+# your layout, then with a row-major one:
 
 
 # %%
@@ -246,7 +246,7 @@ show_timeline(Timeline(stages=1, latency=4, transfer=2, compute=3, tiles=5))
 # selects registers, and an instruction names its registers.
 #
 # The check simulates your loop. There a copy arrives when a thread waits for it, and no sooner, and two accesses
-# without a barrier between them are a race, in whatever order they come.
+# without a barrier between them are a race.
 
 
 # %%
@@ -269,8 +269,6 @@ def single_buffer(steps: Steps):
 check("10.5", single_buffer)
 
 # %% [markdown]
-# Remove one of the two barriers and check again; then the other.
-#
 # ## Load: who copies what
 #
 # An immutable object, known at compile time, describes how the work is divided:
@@ -296,9 +294,8 @@ def make_copy_g2s(config, dtype):
 # %% [markdown]
 # ## Load: the edges
 #
-# M, N and K need not be multiples of the tile, so the last tile of a row or column extends past the matrix. K must be a
-# multiple of 8, so that each row starts at a multiple of 16 bytes. A vector is then entirely inside the matrix or
-# entirely outside, and one comparison decides.
+# M, N and K need not be multiples of the tile. K must be a multiple of 8, so that each row starts at a multiple of 16
+# bytes. A vector is then entirely inside the matrix or entirely outside, and one comparison decides.
 #
 # This class is one operand's path into shared memory, for one thread. Where tiles divide the matrix, `places` is
 # `None`, and nothing has to be compared:
@@ -331,7 +328,7 @@ def load_inside(path, k_tile, buffer):
 picture = explain("10.6", load_inside)
 
 # %% [markdown]
-# (Lines with `!`: rows of 136 and 72 elements do not all start at whole sectors. That is no fault of yours.)
+# (Lines with `!`: rows of 136 and 72 elements do not all start at whole sectors.)
 #
 # **Exercise 10.6** (about 6 lines). Mend it without a branch around a copy, and without another store to shared memory:
 # at the edges every thread issues as many cp.async as elsewhere. One more fact: a cp.async has two sizes, the bytes
@@ -503,8 +500,7 @@ with suppress(NotImplementedError):  # until you have written make_operands
     look()
 
 # %% [markdown]
-# For B, eight atoms of four elements are four ldmatrix of eight, in the same registers. For A the two views agree up to
-# grouping.
+# For B, eight atoms of four elements are four ldmatrix of eight, in the same registers.
 #
 # **Exercise 10.9** (about 4 lines). Write `fetch(steps, k_block, buffer)`, which loads one K block of both operands,
 # `steps.rA` and `steps.rB`, and `multiply(steps, k_block)`, which adds its product to the accumulators, `steps.tCrC`.
@@ -599,7 +595,7 @@ picture = explain(
 )
 
 # %% [markdown]
-# Half the sectors of C, in fewer instructions, and no data was exchanged: only two layouts changed.
+# Half the sectors of C, in fewer instructions: only two layouts changed.
 #
 # ## The write-back
 #
@@ -784,8 +780,7 @@ explain(gemm, a, b, c)
 # %% [markdown]
 # ## What the compiler made of it
 #
-# Compiled for sm_80 (any machine can do that), the PTX has this many of each instruction. Everything inside the loop
-# over K tiles is unrolled.
+# Compiled for sm_80, the PTX has this many of each instruction. Everything inside the loop over K tiles is unrolled.
 
 # %%
 SQUARE = [TensorSpec((4096, 4096), "bf16")] * 3
@@ -813,15 +808,12 @@ show_ladder("10")
 show_figure("gemm_ladder_10")
 
 # %% [markdown]
-# At 4096³ that is about half of cuBLAS's speed. (Notebook 12 explains the dip at 3072.) On an **A100** cuBLAS uses
-# mma.sync as well; Schreiber's first kernel, the same design, is published there at 101% of cuBLAS at 2048³, and his
-# last at 116%. On a **Hopper** GPU cuBLAS uses WGMMA, which reads its operands from
+# Notebook 12 explains the dip at 3072. On an **A100** cuBLAS uses mma.sync as well; Schreiber's first kernel is
+# published there at 101% of cuBLAS at 2048³. On a **Hopper** GPU cuBLAS uses WGMMA, which reads its operands from
 # shared memory. mma.sync cannot keep up: even with nothing to wait for, it ends at the red dotted line (623 TFLOP/s).
-# There the fair comparison is with other kernels made of mma.sync, such as NVIDIA's example in the figure. Notebook 14
-# changes the instructions.
+# There the fair comparison is with other kernels made of mma.sync, such as NVIDIA's example in the figure.
 #
-# In the loop, a block has nothing to multiply while its tile is in flight, and nothing in flight while it multiplies.
-# The next page changes that.
+# The next page lets loads and arithmetic overlap.
 #
 # ## What to remember
 #
@@ -830,8 +822,7 @@ show_figure("gemm_ladder_10")
 # - The same registers have two views: `cute.copy` fills ldmatrix's, `cute.gemm` takes the MMA's.
 # - A barrier has two sides, *the data has arrived* and *the buffer is free*; a loop with one buffer needs both.
 # - To bring data to another lane, first ask whether a permuted view would do.
-# - At an edge a vector is entirely inside or entirely outside, and one comparison decides. A predicated cp.async writes
-#   zeros where it reads nothing.
+# - A predicated cp.async writes zeros where it reads nothing.
 #
 # ## Test yourself
 #

@@ -145,8 +145,8 @@ check("11.2", double_buffer)
 show_ladder("10.12", "11.2")
 
 # %% [markdown]
-# Here are two pictures of one block with four K tiles, simulated: notebook 10's loop, and yours. C issues copies, c
-# commits them, w waits for them, R is ldmatrix, M the arithmetic, | a barrier. Find each C and its w.
+# One block with four K tiles, simulated: notebook 10's loop, and yours. C issues copies, c commits them, w waits for
+# them, R is ldmatrix, M the arithmetic, | a barrier. Find each C and its w.
 
 # %%
 a, b, c = torch.randn(128, 256).bfloat16(), torch.randn(128, 256).bfloat16(), torch.zeros(128, 128).bfloat16()
@@ -157,15 +157,14 @@ explain(make_gemm(GemmConfig(stages=2), double_buffer), a, b, c)
 
 # %% [markdown]
 # In the first picture each C is followed at once by its own w; in the second a tile's arithmetic lies between them.
-# (The simulator knows the order of instructions, not how long they take.)
 #
 # ## The same again, in registers
 #
 # Within a tile there is a smaller *load, wait, compute*: `ldmatrix` brings a K block's operands from shared memory, and
-# the mma that needs them waits until they are there. The remedy is the same: fetch K block *b* + 1, *then* multiply
-# block *b*. The buffers are registers; `fetch(b, …)` fills those of block *b*. A label is tile.block, gray a tile's
-# copies in flight, hatched a tick in which the tensor cores wait. Tile 0 has arrived before the picture begins; the
-# thick line is the barrier after the wait for a tile:
+# the mma that needs them waits until they are there. So fetch K block *b* + 1, *then* multiply block *b*. The buffers
+# are registers; `fetch(b, …)` fills those of block *b*. A label is tile.block, gray a tile's copies in flight, hatched
+# a tick in which the tensor cores wait. Tile 0 has arrived before the picture begins; the thick line is the barrier
+# after the wait for a tile:
 
 # %%
 show_fetches(tiles=3, k_blocks=4)
@@ -220,8 +219,7 @@ def register_pipeline(steps: Steps):
 check("11.3", register_pipeline)
 
 # %% [markdown]
-# This is your GEMM, with the same entry point as always. In its picture, find the last R of a step, after the barrier
-# and before the last M:
+# This is your GEMM. In its picture, find the last R of a step, after the barrier and before the last M:
 
 # %%
 gemm = make_gemm(GemmConfig(stages=2), register_pipeline)
@@ -264,7 +262,7 @@ show_figure("gemm_ladder_11")
 # third stage raises an H200's 101 TFLOP/s to 142; at 4096³ it gains nothing.
 #
 # In [Eric Schreiber's ladder](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a), on an A100, the
-# second buffer went from 101% to 111% of cuBLAS at 2048³. On Hopper, compare each rung with the one before it.
+# second buffer went from 101% to 111% of cuBLAS at 2048³.
 #
 # ## Your kernel, from an empty cell
 #
@@ -356,9 +354,6 @@ explain("11.4", matvec, shape=(64, 1, 320))
 #   only makes that buffer free earlier.
 # - Each level of the memory hierarchy can have such a pipeline: global to shared by tiles, shared to registers by K
 #   blocks.
-# - A wait covers the thread's own copies. A barrier is for the copies of others.
-#
-# Next: which block computes which tile, and nothing else.
 #
 # ## Test yourself
 #

@@ -10,8 +10,8 @@
 #
 # The blocks of a GEMM are independent: any order of them gives the same C. But a few hundred blocks run at the same
 # time, and the tiles that they read compete for the L2 cache. A few lines at the top of the kernel choose which tiles
-# are computed *together*. Nothing else changes. At 8192³ the order in groups of 8
-# reads less than half as much from an H200's memory, and gains 1.6%: this page is about both numbers.
+# are computed *together*. At 8192³ the order in groups of 8 reads less than half as much from an H200's memory, and
+# gains 1.6%.
 #
 # > **After this page you can** count the tiles that a wave of blocks reads, test that an order of blocks computes each
 # > tile once, remap the blocks of a kernel, also onto a triangle, compute the L2 hit rate of an order, and predict
@@ -67,7 +67,7 @@ check("12.1", footprint)
 # %% [markdown]
 # A rectangle of *r* × *c* tiles has a footprint of *r* + *c*. With *r* · *c* fixed, a square is best. So take
 # **groups** of rows: down `group` rows, on to the next column, down again, until the group is done. Such an order is
-# also called a *grid swizzle*, as in the figures below.
+# also called a *grid swizzle*.
 
 # %%
 show_block_order((16, 16), {"raster": l2.raster, "groups of 4": partial(l2.grouped, group=4)}, 32)
@@ -196,8 +196,6 @@ check("12.4", in_groups)
 gemm = make_gemm(GemmConfig(stages=2), multistage, order=in_groups)
 
 # %% [markdown]
-# A block reads the same bytes, whichever tile it has. The order changes which blocks read at the same time.
-#
 # ## From footprint to traffic
 #
 # The footprint treats each wave by itself. But where L2 still holds a tile when the next wave asks for it, memory need
@@ -258,8 +256,8 @@ with suppress(NotImplementedError):  # until you have written tiles_fetched
 
 # %% [markdown]
 # In all its steps together a wave reads more than the model's L2 holds, at both sizes: the next one finds nothing that
-# it needs, and the bytes are your footprints times the steps. At 8192 groups of 8 raise the hit rate from 87 to 92%,
-# which sounds like little, and take more than a third off the bytes: look at the misses.
+# it needs, and the bytes are your footprints times the steps. At 8192 groups of 8 raise the hit rate from 87 to 92% and
+# take more than a third off the bytes.
 #
 # **Predict:** at 8192, how much slower is raster order than groups of 8? How long do the bytes take at the
 # datasheet's bandwidth, 4.8 TB/s, and how long does the arithmetic take, at the 623 TFLOP/s of `mma.sync` alone? The
@@ -279,9 +277,8 @@ explore_block_order(rows=32, columns=32, in_flight=128, l2_mb=30)
 show_figure("gemm_orders")
 
 # %% [markdown]
-# On the right the bars differ a lot; on the left the lines hardly do. The numbers: each order's speed relative to
-# raster order; then, at 8192, the bytes by your count and by the counters. *Alone* is the time that the counted bytes
-# take at the datasheet's bandwidth.
+# The numbers: each order's speed relative to raster order; then, at 8192, the bytes by your count and by the counters.
+# *Alone* is the time that the counted bytes take at the datasheet's bandwidth.
 
 # %%
 with suppress(NotImplementedError):  # until you have written tiles_fetched
@@ -316,7 +313,7 @@ with suppress(NotImplementedError):  # until you have written tiles_fetched
 #
 # So a better hit rate is worth your time where memory is close to being the limit: on a GPU with a smaller L2, less
 # bandwidth or faster arithmetic. Notebook 07's cuTile GEMM, by WGMMA, is such a case: at 8192³ strips of 8 rows raise
-# it from 652 to 746 TFLOP/s on an H200. Notebooks 14 and 15 bring WGMMA to CuTe, and ask the question again.
+# it from 652 to 746 TFLOP/s on an H200.
 #
 # ## Is it partition camping?
 #
@@ -337,8 +334,7 @@ show_speeds("gemm_pitch")
 #
 # ## A size a little larger, and much slower
 #
-# The ladder's figure, at the end of this page, dips at 3072. The cache is not to blame. Count waves: two blocks fit on
-# each of 132 SMs.
+# The ladder's figure, at the end of this page, dips at 3072. Count waves: two blocks fit on each of 132 SMs.
 
 # %%
 from math import ceil
@@ -398,8 +394,7 @@ with suppress(NotImplementedError):  # until you have written busy
 # %% [markdown]
 # Three lines of counting predict the speed of the three-stage kernel within 3%, the slowest size included. This page's
 # kernel falls further short where the last wave has at most 132 blocks, at 2944, 3072 and 3840: a block alone on its SM
-# has no other block that fills its pauses. cuBLAS can choose among several tile sizes; notebook 15 cuts the last wave
-# into equal parts.
+# has no other block that fills its pauses. cuBLAS can choose among several tile sizes.
 #
 # ## Your kernel: half of a symmetric matrix
 #
@@ -484,7 +479,6 @@ show_figure("gemm_ladder_12")
 # - An order of blocks is a bijection. Test that it is one, also on grids whose rows the group's height does not divide.
 # - A wave reads its rows of A plus its columns of B. Squares read least, but a wave begins where the last one ended.
 # - A hit rate is not a speed. Work out first whether the kernel waits for the bytes.
-# - Turn an explanation into a prediction: partition camping says which size is slow, and that size is not.
 # - Before you blame anything else for a dip, count the blocks that each SM gets.
 #
 # ## Test yourself

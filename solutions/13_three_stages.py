@@ -12,9 +12,6 @@
 # With two buffers the next tile has as long to arrive as this one takes to multiply. If memory is late once, the tensor
 # cores stall. A third buffer keeps two tiles in flight: then memory must keep up only on *average*, not for every tile.
 #
-# You write the loop for any number of stages, work out the cost of a stage, and find the fastest configuration.
-# Finally, in an empty cell, you write a whole kernel, host function included, for a GEMM that no earlier cell fits.
-#
 # > **After this page you can** write a pipeline of any depth, say what a stage costs and where it pays, tune a GEMM by
 # > arithmetic before you measure, and write a tensor-core GEMM from an empty cell, also for a column-major operand.
 # >
@@ -36,8 +33,8 @@ from tutorlib.kernels.ampere import GemmConfig, Steps, main_loops as course, mak
 # %% [markdown]
 # ## The idea, in time
 #
-# Here is a memory with a long latency, and two, three and four buffers with one barrier a tile. Follow tile 4 from its
-# first dot to its use.
+# A memory with a long latency, and two, three and four buffers with one barrier a tile. Follow tile 4 from its first
+# dot to its use.
 
 # %%
 show_timeline(*(Timeline(n, latency=6, transfer=1, compute=3, tiles=8, at_once=False) for n in (2, 3, 4)))
@@ -142,13 +139,13 @@ c = torch.zeros(64, 64).bfloat16()
 explain(make_gemm(GemmConfig((64, 64, 32), stages=3), course.multistage), a, b, c)
 
 # %% [markdown]
-# And the speed of this step of the ladder, with three stages of 128×128×64, beside notebook 11's loop:
+# The speed of this step, with three stages of 128×128×64, beside notebook 11's loop:
 
 # %%
 show_ladder("11.3", "13.1")
 
 # %% [markdown]
-# No gain. The rest of this page explains why, and finds where stages do pay.
+# No gain. Why, and where do stages pay?
 #
 # ## The cost of a stage
 #
@@ -247,9 +244,9 @@ show_speeds("gemm_depth")
 #
 # **Exercise 13.3** (about 1 line). Write `tuned()`, which returns a `GemmConfig(tile, warps, stages)` that passes all
 # five counts at 4096³ on an H100 or H200, and does not spill. All four configurations of 13.2's table miss the same
-# one, and one of them misses more: which?  The check compiles your configuration with the
-# course's loop and notebook 12's order of blocks, and names the first count that it misses. On a GPU it is timed
-# instead: for the last point it must reach 98% of the course's own speed.
+# one, and one of them misses more: which? The check compiles your configuration with the course's loop and notebook
+# 12's order of blocks, and names the first count that it misses. On a GPU it is timed instead: for the last point it
+# must reach 98% of the course's own speed.
 
 
 # %%
@@ -368,8 +365,8 @@ show_figure("gemm_ladder_13")
 # %% [markdown]
 # The dotted red line is mma.sync with nothing to wait for; cuBLAS, with other instructions, exceeds it. From 512 to
 # 1024, and at 3072, *three stages* is ahead of *tuned*, which was tuned at 4096: the tiles of *tuned* are twice as
-# large, so fewer SMs have work. Notebook 16 chooses a configuration for each shape. The next figure is a roofline: it
-# adds the limits of the datasheet and rungs of notebooks 14 and 16:
+# large, so fewer SMs have work. The next figure is a roofline: it adds the limits of the datasheet and rungs of
+# notebooks 14 and 16:
 
 # %%
 show_figure("roofline")
@@ -571,7 +568,7 @@ show_ladder("13.4", "13.6")
 
 # %% [markdown]
 # The course's kernel is 6 to 7% slower than 13.4. Its accesses take no more than they need, as those of yours, so the
-# report below does not explain it; that takes a profiler on a GPU.
+# report below does not explain it.
 
 # %%
 explain("13.6", gemm_m_major, shape=(128, 256, 256))
@@ -598,9 +595,6 @@ else:
     print("not run: no GPU here")
 
 # %% [markdown]
-# The course leaves mma.sync here. In notebook 14 the pipeline's parts get new names: TMA for cp.async, mbarrier for
-# wait_group and barrier.
-#
 # ## When to use cuBLAS
 #
 # For a plain GEMM: always, at least until you have done notebook 15. cuBLAS has many kernels and picks one for the
@@ -617,7 +611,7 @@ else:
 # - Tune by arithmetic first: FLOP for each byte of shared memory, warps on an SM, tiles and bytes in flight. Then
 #   measure, and write down what did not work.
 # - For an M-major A three things change: the vectors of the copy, the atom in shared memory, and `ldmatrix`, which
-#   transposes. Registers, mma and loop stay as they are.
+#   transposes.
 #
 # ## Test yourself
 #
@@ -648,8 +642,8 @@ else:
 # ## Appendix: The same kernel in C++
 #
 # CuTe was a C++ library first, and most of the code that you will read is written in it. Eric Schreiber ported his
-# three-stage kernel from C++ to Python, some 650 lines instead of 850, and published for 2048³ on an A100 a run of
-# 0.1155 ms in Python and 0.1158 ms in C++.
+# three-stage kernel from C++ to Python, and published for 2048³ on an A100 a run of 0.1155 ms in Python and 0.1158 ms
+# in C++.
 
 # %%
 from IPython.display import Code
@@ -707,6 +701,6 @@ print("largest error:", (c.float() - a.float() @ b.float().mT).abs().max().item(
 # Both have the same copies, waits, barriers and products, and the error is that of rounding C to bf16. Two things to
 # watch when you go from one to the other:
 #
-# - `None` keeps a mode here. In NumPy an index `None` *adds* one; they have nothing to do with each other.
+# - `None` keeps a mode here. In NumPy an index `None` *adds* one.
 # - In C++ a number in a layout is known at compile time because its *type* says so; in Python, because it is a Python
 #   number. `cp.async` of 16 bytes needs strides that are known, and so do fragments in registers.

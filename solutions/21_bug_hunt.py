@@ -9,15 +9,13 @@
 # # 21 · A bug hunt
 #
 # A colleague sends you forty lines of code and one sentence: "the last rows are wrong", "it has been hanging since
-# Tuesday", "it works on my machine". You did not write the code, and it looks fine. How do you find the bug, and how do
-# you *know* that you have found it? The kernels are written in CuTe, cuTile and CUDA C++, and each has one bug that
-# engineers really write.
+# Tuesday", "it works on my machine". How do you find the bug, and how do you *know* that you have found it? The kernels
+# are written in CuTe, cuTile and CUDA C++, and each has one bug that engineers really write.
 #
 # > **After this page you can** reduce a failure to a small input that exposes it, trace it to a line and a cause, find
 # > races in kernels whose results are right, and fix a kernel that you did not write without losing what makes it fast.
 # >
-# > **It takes** about 170 minutes, on any machine: the kernels are simulated, and a GPU, if you have one, runs the
-# > fixed ones, too.
+# > **It takes** about 170 minutes, on any machine: the kernels are simulated, and a GPU runs the fixed ones, too.
 
 # %%
 import torch
@@ -50,7 +48,7 @@ from tutorlib.notebook.hunt import BUGS, CAUSES, Diagnosis, as_it_is, output_of,
 # | hangs | synccheck, then cuda-gdb; `explain` | which threads wait, at which line |
 # | right, but slow | ncu; `explain` | wavefronts and sectors, compared with the fewest possible |
 #
-# (memcheck, racecheck, synccheck and initcheck belong to NVIDIA's compute-sanitizer; more on them after bug 4.)
+# (memcheck, racecheck, synccheck and initcheck belong to NVIDIA's compute-sanitizer.)
 #
 # ## How this page is graded
 #
@@ -79,8 +77,7 @@ for name, meaning in CAUSES.items():
 # shared memory or asynchronous copies must still use them, unless their use is the bug. A pipeline that no longer has
 # copies in flight while it computes, a redundant barrier or fence, repeated loads or arithmetic, sums in fp64, warps
 # that neither load nor store, a new bank conflict, or another order of blocks costs a point. If a fix needs a function
-# that is new to you, its hint names it; hints of a diagnosis name the tool that shows the bug. What to notice is folded
-# below each fix: open it when your check has passed.
+# that is new to you, its hint names it; hints of a diagnosis name the tool that shows the bug.
 #
 # ## Exposed by the right input
 #
@@ -95,11 +92,10 @@ show_bug("linear")
 # %% [markdown]
 # **`explain`** simulates a kernel on one input and reports the rules that it breaks there, even if the result is right:
 # races (accesses to the same memory, at least one of them a write, that nothing orders), waits that never end, accesses
-# out of bounds, undefined values. It also counts wavefronts and sectors. Give it a small case.
+# out of bounds, undefined values. It also counts wavefronts and sectors.
 #
 # With the id of a fix it tests your version of the kernel: it prints whether the result is right, then its findings.
-# `as_it_is` is a fix that changes nothing, so this cell tests the broken kernel. (`picture =` keeps `explain`'s drawing
-# off the page.)
+# `as_it_is` is a fix that changes nothing, so this cell tests the broken kernel.
 
 # %%
 picture = explain("21.2", as_it_is, shape=(32, 32, 32))
@@ -212,8 +208,7 @@ show_bug("histogram")
 
 # %% [markdown]
 # **Exercises 21.5 and 21.6** (about 5 lines and 3). The shape is (M, N, T): rows, elements per row, threads per block
-# (a multiple of 32, at most 1,024; the parameter `threads` is T, too, and is not used). So your input includes the
-# *launch* configuration.
+# (a multiple of 32, at most 1,024; the parameter `threads` is T, too, and is not used).
 
 
 # %%
@@ -293,7 +288,7 @@ check("21.8", fix_matmul)
 #
 # Tensor cores multiply fp32 matrices only after they are rounded to tf32, hence single products with errors of up to
 # 2⁻¹⁰: two factors, each off by up to 2⁻¹¹. fp32 rounds by 2⁻²⁴. Small integers are exact in tf32. The fixed kernel
-# does without tensor cores: accurate and slower, as "fp32" demands.
+# does without tensor cores.
 #
 # </details>
 #
@@ -378,8 +373,6 @@ check("21.10", fix_largest)
 show_bug("gemv")
 
 # %% [markdown]
-# The author's experiment rules out one cause.
-#
 # **Exercises 21.11 and 21.12** (about 5 lines and 2). The shape is (M, K).
 
 
@@ -617,8 +610,7 @@ check("21.20", fix_stream)
 show_bug("scale_rows")
 
 # %% [markdown]
-# Read a message from its end: first what the compiler needed and what it knew, and only then where. (This one names a
-# line of the DSL, not of the kernel.)
+# Read a message from its end: first what the compiler needed and what it knew, and only then where.
 
 # %%
 try:
@@ -686,8 +678,8 @@ check("21.22", fix_scale_rows)
 show_bug("row_sums")
 
 # %% [markdown]
-# **Exercises 21.23 and 21.24** (about 5 lines and 1). The shape is (M, N). Keep the 16-byte copies. The compiler, for
-# its part, reads a row 16 bytes at a time where it can prove that the row is aligned.
+# **Exercises 21.23 and 21.24** (about 5 lines and 1). The shape is (M, N). Keep the 16-byte copies. The compiler reads
+# a row 16 bytes at a time where it can prove that the row is aligned.
 
 
 # %%
@@ -893,11 +885,10 @@ show_verdicts()
 #
 # ## What to remember
 #
-# - Find two neighboring sizes, one that works and one that fails.
 # - Inputs that encode their position (a single 1 among zeros, a ramp) locate a bug. Random numbers test the middle of
 #   the range; test its edges, too.
 # - A race is a property of the program, not of a run. A tool's silence covers only the faults that it can see.
-# - A barrier orders one block. Two blocks need a flag, with a fence before it is written and one after it is read.
+# - A barrier orders one block. Two blocks need a flag and two fences.
 # - If a change makes the symptom go away and you cannot say why, undo it and keep looking.
 #
 # ## Test yourself
