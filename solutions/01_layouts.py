@@ -333,8 +333,9 @@ last_offset(70000, 70000)
 
 # %% [markdown]
 # Only the layout with the 32-bit run-time stride overflowed. The static offset was computed at compile time, in more
-# than 32 bits; a product with a 64-bit stride has 64 bits. So a stride has a value *and* a type, and strides that fit in 32 bits do not imply that the offsets do: the obvious guard, that each stride is
-# at most 2³¹ − 1, accepts this matrix.
+# than 32 bits; a product with a 64-bit stride has 64 bits. So a stride has a value *and* a type, and strides that fit
+# in 32 bits do not imply that the offsets do: the obvious guard, that each stride is at most 2³¹ − 1, accepts this
+# matrix.
 #
 # **Exercise 01.8** (about 4 lines). Write `fits_int32(shape, stride)`: True if every offset of the layout fits in a
 # signed 32-bit integer. Shapes and strides are flat tuples here; a stride may be negative.
@@ -412,7 +413,8 @@ check("01.9", sliced)
 print(sliced(layout("((4,4),(4,2)):((8,1),(32,4))"), (None, 5)))
 
 # %% [markdown]
-# Index 5 of `(4,2)` is tile (1, 1), which begins at 1·32 + 1·4 = 36: row 4, column 4. Inside, a row is 8 apart, as in the matrix.
+# Index 5 of `(4,2)` is tile (1, 1), which begins at 1·32 + 1·4 = 36: row 4, column 4. Inside, a row is 8 apart, as in
+# the matrix.
 #
 # ## CuTe's vocabulary
 #
