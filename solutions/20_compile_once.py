@@ -10,7 +10,7 @@
 # # 20 · Compile once
 #
 # Notebooks 05 to 18 were about GPU time; this one is about host time. The first call of a GEMM costs the host hundreds
-# of milliseconds, and a later call of even the smallest kernel can cost 45 µs. Where does the first call spend its
+# of milliseconds, and each later call can cost 45 µs, longer than many kernels run. Where does the first call spend its
 # time, how much of that does the second call repeat, and how cheap can a launch be?
 #
 # > **After this page you can** predict which calls recompile, cache compiled kernels under a key that is neither too
@@ -49,7 +49,8 @@ show_launches(
 
 # %% [markdown]
 # Host time is hidden as long as each kernel runs longer than its launch takes. A 5 µs kernel whose launch takes 45 µs
-# leaves the GPU idle for 40 of them.
+# leaves the GPU idle for 40 of every 45 µs. (The pictures count the first launch as well, during which the GPU has
+# nothing to do.)
 #
 # ## Where a first call's time goes
 #
@@ -86,8 +87,9 @@ def double(x: cute.Tensor, y: cute.Tensor, stream: CUstream):
 # | loading | the driver puts the kernel on the GPU | yes |
 # | launch | arguments are packed and passed to the driver | yes |
 #
-# The next cell measures the first three on *your* machine. **Predict**: which takes longest for such a small kernel,
-# and which shrinks most when you compile the same function again? The last two lines of the output answer.
+# The next cell measures the first four on *your* machine; without a GPU it leaves out the fourth. **Predict**: which
+# takes longest for such a small kernel, and which shrinks most when you compile the same function again? The last two
+# lines of the output answer.
 
 # %%
 from cutlass.cute.runtime import from_dlpack, make_fake_stream
@@ -97,7 +99,7 @@ vector = TensorSpec((1024,), dynamic=True)
 first, second = (
     show_stages(attempt, double, vector.fake(), vector.fake(), make_fake_stream()) for attempt in ("first", "second")
 )
-stages = ("trace", "lower", "machine_code")
+stages = ("trace", "lower", "machine_code", "host_code")
 print("longest, first call:", max(stages, key=lambda stage: getattr(first, stage)))
 print("shrinks most:", max(stages, key=lambda stage: getattr(first, stage) - getattr(second, stage)))
 
@@ -142,16 +144,16 @@ def per_call(way, calls, trace, compile, load, launch):
 check("20.1", per_call)
 
 # %% [markdown]
-# The next cell averages over a thousand calls. 73 ms for tracing and 241.5 ms for compiling are from a talk of NVIDIA's
-# on the CuTe DSL, for a GEMM on a B100; the other two are round numbers.
+# The next cell averages over a thousand calls of the GEMM above, with its stored times; loading and launching are round
+# numbers.
 
 # %%
 for way in ("nothing kept", "traced each time", "kept", "loaded"):
-    print(f"{way:18}{per_call(way, 1000, 73_000, 241_500, 1_000, 10):12,.1f} µs a call")
+    print(f"{way:18}{per_call(way, 1000, 140_000, 74_000 + 618_000, 1_000, 10):12,.1f} µs a call")
 
 # %% [markdown]
-# The second line is the default: every call costs 73 ms, because the DSL must trace your function to learn that nothing
-# has changed.
+# The second line is the default: every call of this GEMM costs 140 ms, because the DSL must trace your function to
+# learn that nothing has changed.
 #
 # ## What compiles again
 #
@@ -265,8 +267,9 @@ print("kept:", ones[0], "called directly:", ones[1])
 #
 # **Exercise 20.3** (about 8 lines). Write `cache_key(tensors, constants, arch)`: a key for a dictionary. `tensors` are
 # torch tensors, each with exactly one stride of 1 and no size of 1; `constants` is a tuple, the Constexpr arguments;
-# `arch` is the GPU architecture, such as `"sm_90a"`. Calls that can share a compilation must have equal keys; all
-# others must have different ones.
+# two of them need one compilation if type and value are equal, so `True` and `1` need two. `arch` is the GPU
+# architecture, such as `"sm_90a"`. Calls that can share a compilation must have equal keys; all others must have
+# different ones.
 #
 # `t.data_ptr()` is a tensor's address, `t.element_size()` an element's bytes, and `t.stride()` counts elements.
 
@@ -331,9 +334,7 @@ for dtype in (torch.float32, torch.float16):
         assert x.eq(-1).all()
 
 # %% [markdown]
-# Two, one for each dtype. A service also bounds its cache: the DSL unloads a kernel when the last reference to its
-# compiled function is gone. And if several threads call, take a lock to compile, look the key up once more inside it,
-# and release it before you call the kernel.
+# Two, one for each dtype.
 #
 # ## What is left of a call
 #
@@ -459,7 +460,8 @@ check("20.5", load_or_compile)
 show_new_processes("NVIDIA H200")
 
 # %% [markdown]
-# What takes the 69 ms of *loaded*? A new process loads the `negate` of this page step by step, on *your* machine:
+# What does *loaded* consist of? A new process loads a function step by step, on *your* machine, so its times differ
+# from the H200's. The function is `negate`, which runs on the CPU; loading a kernel onto the GPU is not included:
 
 # %%
 import subprocess
@@ -496,8 +498,8 @@ with tempfile.TemporaryDirectory() as folder:
     print(subprocess.run(new, capture_output=True, text=True, check=True).stdout)
 
 # %% [markdown]
-# The longest step imports `tvm_ffi`, once for all kernels. The kernel reaches the GPU at its first launch, so call each
-# kernel once before the service takes requests.
+# The longest step imports `tvm_ffi`, once for all functions. The kernel reaches the GPU at its first launch, so call
+# each kernel once before the service takes requests.
 #
 # ## For a GPU that you do not have
 #
@@ -520,7 +522,134 @@ with tempfile.TemporaryDirectory() as folder:
 # Machine code for sm_80 runs on every GPU of compute capability 8.x. A target with an `a` has instructions that only
 # this architecture offers (`wgmma` on sm_90a, `tcgen05` on sm_100a), and its code runs on no other.
 #
-# ## The next kernel, before this one has ended
+# ## Replaying launches
+#
+# A **CUDA graph** holds launches, and one driver call **replays** them all. You fill it by a **capture**: the driver
+# records the work that you put on a stream, and runs none of it.
+#
+#     graph = torch.cuda.CUDAGraph()
+#     with torch.cuda.graph(graph):  # makes a new stream torch's current one, and captures it
+#         …                          # launches
+#     graph.replay()                 # runs them, on the current stream
+#
+# - **The stream.** Only work on the capturing stream gets into the graph, and CUDA refuses launches on the default
+#   stream meanwhile. `CUstream(torch.cuda.current_stream().cuda_stream)` is torch's current stream, as `double` takes
+#   it.
+# - **The first launch** of a kernel loads it, which is not allowed in a capture.
+# - **The memory.** A graph holds addresses: every replay reads the same `x` and writes the same `y`.
+# - **The host** cannot wait for a result in a capture, and need not wait around a replay: one stream's work is in
+#   order.
+#
+# **Exercise 20.6** (about 24 lines). From an empty cell, put the page together: write `replayed(compile, key)`. It
+# returns a function of a tensor x, which returns y, a tensor of x's shape and dtype. The next call may overwrite a y of
+# the same shape. At hand:
+#
+# - `key(x)`: any hashable value, such as that of 20.3, without sizes
+# - `compile(x, y)`: a function `launches(x, y, stream)`, which launches several kernels that read x and write y. It
+#   serves every x with the same key; `stream` is a `CUstream`
+#
+# Compile once for each key, and capture each graph once. A later call that can share a graph costs a copy and a replay:
+# it launches nothing and waits for nothing. The caller's tensors are only read, and no replay may depend on them. What
+# must two calls have in common to share compiled functions, and what to share a graph? And whose key decides what you
+# compile, if the graph reads your buffer in place of the caller's x?
+#
+# The check needs no GPU: a stand-in for `torch.cuda` applies these rules to CPU tensors.
+
+
+# %%
+# replayed(compile, key) → a function of x that returns y
+### BEGIN SOLUTION (about 24 lines)
+def replayed(compile, key):
+    compiled, graphs = {}, {}
+
+    def capture(x):
+        x, y = x.clone(), torch.empty_like(x)
+        name = key(x)
+        if name not in compiled:
+            compiled[name] = compile(x, y)
+
+        def launch():
+            compiled[name](x, y, CUstream(torch.cuda.current_stream().cuda_stream))
+
+        launch()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            launch()
+        return graph, x, y
+
+    def call(x):
+        place = key(x), x.shape
+        if place not in graphs:
+            graphs[place] = capture(x)
+        graph, own_x, y = graphs[place]
+        own_x.copy_(x)
+        graph.replay()
+        return y
+
+    return call
+
+
+### END SOLUTION
+
+# %%
+check("20.6", replayed)
+
+# %% [markdown]
+# Compiled functions share a key without sizes. A graph holds addresses, and a grid for one size: its key needs the
+# shape, too, so graphs suit a service with a few fixed shapes. What to compile follows from the key of your buffer,
+# which may be aligned where the caller's x is not.
+#
+# The table shows the cost per launch of `double` on an H200: **host**, until the call returns, and **until done**,
+# until the GPU has finished the last of a long series, divided by their number. "Kept" is a compiled function in a
+# variable, "kept in a dictionary" one in `CompiledKernels`.
+
+# %%
+show_later_calls("NVIDIA H200")
+
+# %% [markdown]
+# Only TVM-FFI without the dictionary and the two graphs are cheaper than `torch.add`. A graph of one launch costs the
+# driver a launch: it saves only the arguments' checks and packing. Building the key takes about as long as the TVM-FFI
+# launch that follows, so look a kernel up once, before the loop that calls it. Only in the graph of 20 launches does
+# the GPU set the pace: a launch costs the host 0.12 µs, and a kernel that does almost nothing costs the GPU 1.0 µs.
+#
+# ## What to remember
+#
+# - Host time is hidden as long as kernels run longer than their launches take.
+# - A direct call always traces. Compile once and keep the result.
+# - A key contains everything the code depends on: dtype, rank, contiguous mode, alignment, constants with their types,
+#   architecture. With dynamic layouts it contains no sizes.
+# - A CUDA graph replays many launches with one call. Launch once before the capture, on the current stream in it, and
+#   copy each input into the graph's own buffer.
+# - Save under a temporary name, then rename. The name encodes the key, the target and the versions.
+#
+# ## Test yourself
+#
+# <details><summary>1. A service calls a GEMM with M from 1 to 4,096, N and K fixed, both 4,096. Which layouts do you
+# choose, and how many compilations do they need?</summary>
+#
+# Only M dynamic (<code>mark_compact_shape_dynamic(mode=0)</code> for A and C), and B static. One compilation is enough,
+# and the compiler still knows N and K. With static layouts there would be up to 4,096.
+#
+# </details>
+#
+# <details><summary>2. A cache is keyed by dtype and leading mode only. A caller passes <code>x[:, 1:]</code>, of fp16.
+# What happens?</summary>
+#
+# Its address is 2 bytes past a multiple of 16. A kernel compiled for 16-byte accesses fails with a misaligned-address
+# error, after which the process cannot use the GPU.
+#
+# </details>
+#
+# <details><summary>3. You change a helper function that the kernel calls, and the results stay the same. Where do you
+# look?</summary>
+#
+# In every cache whose key ignores the source: the dictionary of a running notebook, and the folder of object files. A
+# direct call would have traced the new source.
+#
+# </details>
+
+# %% [markdown]
+# ## Appendix: The next kernel, before this one has ended
 #
 # Between two kernels of one stream the GPU pauses: the second starts when the first has ended. With **programmatic
 # dependent launch** (PDL, from Hopper on), `use_pdl=True`, the second may start earlier and do whatever does not depend
@@ -560,130 +689,6 @@ def both(waits):
 for waits in (False, True):
     found = simulate(both(waits), torch.ones(64), torch.zeros(64), torch.zeros(64), arch="90a").findings
     print(f"waits: {waits}:", *found or ["nothing to report"])
-
-# %% [markdown]
-# ## Replaying launches
-#
-# A **CUDA graph** holds launches, and one driver call **replays** them all. You fill it by a **capture**: the driver
-# records the work that you put on a stream, and runs none of it.
-#
-#     graph = torch.cuda.CUDAGraph()
-#     with torch.cuda.graph(graph):  # makes a new stream torch's current one, and captures it
-#         …                          # launches
-#     graph.replay()                 # runs them, on the current stream
-#
-# - **The stream.** Only work on the capturing stream gets into the graph, and CUDA refuses launches on the default
-#   stream meanwhile. `CUstream(torch.cuda.current_stream().cuda_stream)` is torch's current stream, as `double` takes
-#   it.
-# - **The first launch** of a kernel loads it, which is not allowed in a capture.
-# - **The memory.** A graph holds addresses: every replay reads the same `x` and writes the same `y`.
-# - **The host** cannot wait for a result in a capture, and need not wait around a replay: one stream's work is in
-#   order.
-#
-# **Exercise 20.6** (about 24 lines). From an empty cell, put the page together: write `replayed(compile, key)`. It
-# returns a function of a tensor x, which returns y, a tensor of x's shape and dtype. The next call may overwrite a y of
-# the same shape. At hand:
-#
-# - `key(x)`: any hashable value, such as that of 20.3, without sizes
-# - `compile(x, y)`: a function `launches(x, y, stream)`, which launches several kernels that read x and write y. It
-#   serves every x with the same key; `stream` is a `CUstream`
-#
-# Compile once for each key, and capture each graph once. A later call that can share a graph costs a copy and a replay:
-# it launches nothing and waits for nothing. The caller's tensors are only read, and no replay may depend on them. What
-# must two calls have in common to share compiled functions, and what to share a graph?
-#
-# The check needs no GPU: a stand-in for `torch.cuda` applies these rules to CPU tensors.
-
-
-# %%
-# replayed(compile, key) → a function of x that returns y
-### BEGIN SOLUTION (about 24 lines)
-def replayed(compile, key):
-    compiled, graphs = {}, {}
-
-    def capture(x, name):
-        x, y = x.clone(), torch.empty_like(x)
-        if name not in compiled:
-            compiled[name] = compile(x, y)
-
-        def launch():
-            compiled[name](x, y, CUstream(torch.cuda.current_stream().cuda_stream))
-
-        launch()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            launch()
-        return graph, x, y
-
-    def call(x):
-        place = key(x), x.shape
-        if place not in graphs:
-            graphs[place] = capture(x, place[0])
-        graph, own_x, y = graphs[place]
-        own_x.copy_(x)
-        graph.replay()
-        return y
-
-    return call
-
-
-### END SOLUTION
-
-# %%
-check("20.6", replayed)
-
-# %% [markdown]
-# Compiled functions share a key without sizes. A graph holds addresses, and a grid for one size: its key needs the
-# shape, too, so graphs suit a service with a few fixed shapes.
-#
-# The table shows the cost per launch of `double` on an H200: **host**, until the call returns, and **until done**,
-# until the GPU has finished the last of a long series, divided by their number. "Kept" is a compiled function in a
-# variable, "kept in a dictionary" one in `CompiledKernels`.
-
-# %%
-show_later_calls("NVIDIA H200")
-
-# %% [markdown]
-# Only TVM-FFI without the dictionary and the two graphs are cheaper than `torch.add`. Building the key takes about as
-# long as the TVM-FFI launch that follows, so look a kernel up once, before the loop that calls it. Only in the graph of
-# 20 launches does the GPU set the pace: a launch costs the host 0.12 µs, and a kernel that does almost nothing costs
-# the GPU 1.0 µs.
-#
-# ## What to remember
-#
-# - Host time is hidden as long as kernels run longer than their launches take.
-# - A direct call always traces. Compile once and keep the result.
-# - A key contains everything the code depends on: dtype, rank, contiguous mode, alignment, constants with their types,
-#   architecture. With dynamic layouts it contains no sizes.
-# - A CUDA graph replays many launches with one call. Launch once before the capture, on the current stream in it, and
-#   copy each input into the graph's own buffer.
-# - Save under a temporary name, then rename. The name encodes the key, the target and the versions.
-#
-# ## Test yourself
-#
-# <details><summary>1. A service calls a GEMM with M from 1 to 4,096, N and K fixed, both 4,096. Which layouts do you
-# choose, and how many compilations do they need?</summary>
-#
-# Only M dynamic (<code>mark_compact_shape_dynamic(mode=0)</code> for A and C), and B static. One compilation is enough,
-# and the compiler still knows N and K. With static layouts there would be up to 4,096.
-#
-# </details>
-#
-# <details><summary>2. A cache is keyed by dtype and leading mode only. A caller passes <code>x[:, 1:]</code>, of fp16.
-# What happens?</summary>
-#
-# Its address is 2 bytes past a multiple of 16. A kernel compiled for 16-byte accesses fails with a misaligned-address
-# error, after which the process cannot use the GPU.
-#
-# </details>
-#
-# <details><summary>3. You change a helper function that the kernel calls, and the results stay the same. Where do you
-# look?</summary>
-#
-# In every cache whose key ignores the source: the dictionary of a running notebook, and the folder of object files. A
-# direct call would have traced the new source.
-#
-# </details>
 
 # %% [markdown]
 # ## Appendix: Structs

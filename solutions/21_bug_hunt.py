@@ -57,11 +57,17 @@ from tutorlib.notebook.hunt import BUGS, CAUSES, Diagnosis, as_it_is, output_of,
 # Each bug has two exercises. For the **diagnosis**, you return `Diagnosis(line=…, cause=…, shape=…)`: the line's number
 # or its text, one of the causes below, and the shape of an input that exposes the bug, as in `Diagnosis(line=12,
 # cause="not reset", shape=(16, 8, 4))` or `Diagnosis(line="sum = 0;", …)`. The check runs the broken kernel on that
-# input. If nothing goes wrong there, you get no points. So begin with the input, and leave `line` and `cause` at
-# `None`: an input that exposes the bug earns one point. A right pair of line and cause earns the other three, and a
-# wrong pair costs the first one as well. `check` does not say which of the two is wrong, and after three wrong pairs
-# for a bug it judges no further pair until your fix of that bug passes. If the bug is a missing statement, its line is
-# either of the two next to the gap. These are the causes:
+# input:
+#
+# | you return | points |
+# |---|---|
+# | an input on which nothing goes wrong | 0 |
+# | an input that exposes the bug; `line` and `cause` are `None` | 1 |
+# | such an input, and the right line and cause | 4 |
+# | such an input, and a wrong pair; `check` does not say which of the two is wrong | 0 |
+#
+# After three wrong pairs for a bug, `check` judges no further pair until your fix of that bug passes. If a statement is
+# missing, its line is either of the two next to the gap, wherever the statement could go. These are the causes:
 
 # %%
 for name, meaning in CAUSES.items():
@@ -72,9 +78,9 @@ for name, meaning in CAUSES.items():
 # The check tests it like every kernel of the course. Fix the kernel; do not rewrite it. Work done with tensor cores,
 # shared memory or asynchronous copies must still use them, unless their use is the bug. A pipeline that no longer has
 # copies in flight while it computes, a redundant barrier or fence, repeated loads or arithmetic, sums in fp64, warps
-# that neither load nor store, a new bank conflict, or another order of blocks costs a point. Three functions that are
-# not in the sources help in one fix each: `ct.transpose(tile)`; `cute.assume(n, divby=d)`, n as a multiple of d for the
-# compiler; `__threadfence()`, which orders a thread's memory accesses before and after it, for all blocks.
+# that neither load nor store, a new bank conflict, or another order of blocks costs a point. If a fix needs a function
+# that is new to you, its hint names it; hints of a diagnosis name the tool that shows the bug. What to notice is folded
+# below each fix: open it when your check has passed.
 #
 # ## Exposed by the right input
 #
@@ -142,8 +148,12 @@ def fix_linear(source):
 check("21.2", fix_linear)
 
 # %% [markdown]
+# <details><summary>When it passes</summary>
+#
 # The 1 at w[0, 5] took x[0, 0] to column 5, so the kernel computes x · w instead of x · wᵀ. Square tiles hid the bug,
 # and so did the identity, its own transpose. Test with tiles that are not square, and matrices that are not symmetric.
+#
+# </details>
 #
 # ### Bug 2: a GEMM of any size
 #
@@ -185,13 +195,17 @@ def fix_sgemm(source):
 check("21.4", fix_sgemm)
 
 # %% [markdown]
+# <details><summary>When it passes</summary>
+#
 # The failure depends on K alone, and 2×1×1 shows it. Past the end of a row is the next row, which is valid memory.
 # memcheck could see only the overrun of the last row, and the extra row hid it.
+#
+# </details>
 #
 # ### Bug 3: a histogram
 #
 # > "It passed every test. Since we let the autotuner choose the number of threads, the bright half of the bins is off
-# > now and then. The launch is valid for any T, and the loops run to the end for any T; I checked."
+# > now and then. But any number is valid for the launch, and both loops run to their end with any; I checked."
 
 # %%
 show_bug("histogram")
@@ -229,8 +243,12 @@ def fix_histogram(source):
 check("21.6", fix_histogram)
 
 # %% [markdown]
+# <details><summary>When it passes</summary>
+#
 # With fewer threads than bins, the `if` skips the bins above the last thread. Uninitialized shared memory often holds
 # zeros, so the result is often right.
+#
+# </details>
 #
 # ### Bug 4: a GEMM for a solver
 #
@@ -240,17 +258,6 @@ check("21.6", fix_histogram)
 
 # %%
 show_bug("matmul_fp32")
-
-# %% [markdown]
-# Compare the error with the largest relative rounding error of each type that could cause it: 2⁻⁸ for bf16, 2⁻¹¹ for
-# tf32 and fp16, 2⁻²⁴ for fp32. With K = 1, the kernel multiplies and does not add. It rounds two factors, so the
-# product may be off by twice as much.
-
-# %%
-a, b = torch.randn(4, 1), torch.randn(4, 1)
-c = output_of("matmul_fp32", (4, 4, 1), a, b)
-error = ((c - a @ b.mT) / (a @ b.mT)).abs().max().item()
-print(f"largest relative error of a single product: {error:.1e}; 2⁻²⁴ is {2**-24:.1e}, 2⁻¹¹ is {2**-11:.1e}")
 
 # %% [markdown]
 # **Exercises 21.7 and 21.8** (about 5 lines and 2). The shape is (M, N, K).
@@ -282,9 +289,13 @@ def fix_matmul(source):
 check("21.8", fix_matmul)
 
 # %% [markdown]
-# Tensor cores multiply fp32 matrices only after they are rounded to tf32, hence a single product with an error of about
-# 2⁻¹¹. Small integers are exact in tf32. The fixed kernel does without tensor cores: accurate and slower, as "fp32"
-# demands.
+# <details><summary>When it passes</summary>
+#
+# Tensor cores multiply fp32 matrices only after they are rounded to tf32, hence single products with errors of up to
+# 2⁻¹⁰: two factors, each off by up to 2⁻¹¹. fp32 rounds by 2⁻²⁴. Small integers are exact in tf32. The fixed kernel
+# does without tensor cores: accurate and slower, as "fp32" demands.
+#
+# </details>
 #
 # ## Tools for what a result does not show
 #
@@ -321,22 +332,6 @@ check("21.8", fix_matmul)
 show_bug("largest")
 
 # %% [markdown]
-# Does the barrier hold back a thread that skips the branch? If it does, thread 64 begins the turn of half = 32 only
-# after thread 0 has passed the barrier of half = 64. Let both threads print:
-
-# %%
-talking = patch(
-    BUGS["largest"].source,
-    "        if t < half:\n",
-    "        if t == 64:\n            cute.printf('thread 64 begins half = {}', half)\n        if t < half:\n",
-)
-barrier = "            cute.arch.sync_threads()\n"
-passed = "            if t == 0:\n                cute.printf('thread 0 passed the barrier of half = {}', half)\n"
-output_of("largest", (1, 64), source=patch(talking, barrier, barrier + passed))
-
-# %% [markdown]
-# It does not: in the simulator thread 64 begins all seven turns before thread 0 passes the first barrier.
-#
 # **Exercises 21.9 and 21.10** (about 5 lines and 1). The shape is (M, N).
 
 
@@ -366,9 +361,13 @@ def fix_largest(source):
 check("21.10", fix_largest)
 
 # %% [markdown]
+# <details><summary>When it passes</summary>
+#
 # At a barrier in a branch, the outcome depends on what the other threads do next. If they reach another barrier, the
 # hardware treats the two as one, and the threads continue out of step. If they exit, they no longer count. If they wait
 # for something else, the block hangs. So all threads of the block must reach every block barrier.
+#
+# </details>
 #
 # ### Bug 6: a matrix times a vector
 #
@@ -411,8 +410,12 @@ def fix_gemv(source):
 check("21.12", fix_gemv)
 
 # %% [markdown]
+# <details><summary>When it passes</summary>
+#
 # A stage index that never changes is right for the first tile, so every test with a single tile passes. Test a ring of
 # buffers with at least one more tile than it has stages.
+#
+# </details>
 #
 # ### Bug 7: the end of a split-K GEMM
 #
@@ -421,14 +424,6 @@ check("21.12", fix_gemv)
 
 # %%
 show_bug("sum_parts")
-
-# %% [markdown]
-# The next cell draws one block's steps from left to right: the warps' operations on top, the three buffers below. A
-# buffer is gray while a copy into it is in flight. **Predict** the bug: which two reads are from a buffer that is gray
-# before and after?
-
-# %%
-explain("21.14", as_it_is, shape=(4, 256))
 
 # %% [markdown]
 # **Exercises 21.13 and 21.14** (about 5 lines and 2). The shape is (S, N). What is the smallest S that exposes the bug?
@@ -461,10 +456,14 @@ def fix_sum_parts(source):
 check("21.14", fix_sum_parts)
 
 # %% [markdown]
-# The last copies, of parts 2 and 3 in the picture, are not waited for. The remedy is notebook 13's rule: commit one
-# group in every step, even an empty one. Otherwise "all but the newest two" groups refers to a different tile once no
-# copies are left to issue. Even S = 1 exposes the bug: the prologue commits two groups, the loop none, and a wait that
-# leaves two groups in flight waits for nothing.
+# <details><summary>When it passes</summary>
+#
+# The last copies are not waited for. The remedy is notebook 13's rule: commit one group in every step, even an empty
+# one. Otherwise "all but the newest two" groups refers to a different tile once no copies are left to issue. Even S = 1
+# exposes the bug: the prologue commits two groups, the loop none, and a wait that leaves two groups in flight waits for
+# nothing.
+#
+# </details>
 #
 # ### Bug 8: an epilogue
 #
@@ -504,8 +503,12 @@ def fix_tile_gemm(source):
 check("21.16", fix_tile_gemm)
 
 # %% [markdown]
+# <details><summary>When it passes</summary>
+#
 # `__syncwarp()` orders only the threads of one warp, and here a warp reads what two warps wrote. For each barrier, ask:
 # which threads wrote, which threads read, and does it include both?
+#
+# </details>
 #
 # ### Bug 9: RMS norm
 #
@@ -549,8 +552,12 @@ def fix_rms_norm(source):
 check("21.18", fix_rms_norm)
 
 # %% [markdown]
+# <details><summary>When it passes</summary>
+#
 # In a loop, a barrier must separate the writes from the reads that follow, *and* these reads from the writes of the
 # next iteration.
+#
+# </details>
 #
 # ### Bug 10: a stream by TMA
 #
@@ -590,10 +597,14 @@ def fix_stream(source):
 check("21.20", fix_stream)
 
 # %% [markdown]
+# <details><summary>When it passes</summary>
+#
 # Tile 1 is the first in its stage, so it should wait for phase 0, but it names parity 1. If its bytes have not landed,
 # the barrier is still in phase 0. Parity 1 then means the preceding phase, which counts as complete, so the wait
 # returns at once and the warp reads too early. If they have landed, the barrier is in phase 1, and the wait never
 # returns: only the waiting warp itself could start the next copy.
+#
+# </details>
 #
 # ## It refuses, it crashes, it crawls
 #
@@ -659,8 +670,12 @@ def fix_scale_rows(source):
 check("21.22", fix_scale_rows)
 
 # %% [markdown]
+# <details><summary>When it passes</summary>
+#
 # The value did not change. But "a multiple of 4" is a property of its *type*, and the conversion made a new type
 # without it. `x.stride[0]` was available all along, in 64 bits and with its divisor.
+#
+# </details>
 #
 # ### Bug 12: sums of rows
 #
@@ -671,7 +686,8 @@ check("21.22", fix_scale_rows)
 show_bug("row_sums")
 
 # %% [markdown]
-# **Exercises 21.23 and 21.24** (about 5 lines and 1). The shape is (M, N). Keep the 16-byte copies.
+# **Exercises 21.23 and 21.24** (about 5 lines and 1). The shape is (M, N). Keep the 16-byte copies. The compiler, for
+# its part, reads a row 16 bytes at a time where it can prove that the row is aligned.
 
 
 # %%
@@ -700,8 +716,13 @@ def fix_row_sums(source):
 check("21.24", fix_row_sums)
 
 # %% [markdown]
+# <details><summary>When it passes</summary>
+#
 # The pitch has two constraints: cp.async needs rows that begin at multiples of 16 bytes, and the reads need neighboring
-# rows in different banks. Four extra columns satisfy both if the compiler reads the aligned rows 16 bytes at a time.
+# rows in different banks. Four extra columns satisfy both, because the compiler then reads the aligned rows 16 bytes at
+# a time.
+#
+# </details>
 #
 # ### Bug 13: channels last
 #
@@ -710,13 +731,6 @@ check("21.24", fix_row_sums)
 
 # %%
 show_bug("channels_last")
-
-# %% [markdown]
-# On a GPU, `ncu --metrics l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum` counts bank conflicts. `explain` counts
-# wavefronts:
-
-# %%
-explain("21.26", as_it_is, shape=(32, 32))
 
 # %% [markdown]
 # **Exercises 21.25 and 21.26** (about 5 lines and 1). The shape is (C, P); your input must show the waste.
@@ -797,6 +811,8 @@ def fix_column_sums(source):
 check("21.28", fix_column_sums)
 
 # %% [markdown]
+# <details><summary>When it passes</summary>
+#
 # `__syncthreads()` orders the threads of one block, and an `atomicAdd` orders nothing but itself: PTX calls it
 # *relaxed*. The last block can see the counter's new value before the sums that another block stored earlier. Two
 # fences (`__threadfence()` in CUDA C++) prevent it, one in each block:
@@ -805,6 +821,8 @@ check("21.28", fix_column_sums)
 #
 # PTX calls the left half a *release* pattern and the right half an *acquire* pattern. Keep the barriers: they order the
 # other threads' stores before thread 0's first fence, and their loads after its second.
+#
+# </details>
 #
 # ## Without a report
 #
@@ -849,15 +867,20 @@ def fix_softmax(source):
 check("21.30", fix_softmax)
 
 # %% [markdown]
+# <details><summary>When it passes</summary>
+#
 # The author reused a helper for sums to find a maximum, but 0 is the identity of addition and not of the maximum. So
 # `top` is never negative. Softmax hides this: a number subtracted from the whole row cancels, as long as no exponential
 # overflows and not all of them underflow. If a whole row is very negative, all of them underflow to 0, and the division
 # gives NaN.
 #
+# </details>
+#
 # ## What compute-sanitizer says
 #
-# The next cell shows the recorded verdicts of its four tools, each kernel at one size. The number before a verdict
-# counts the errors that the tool reported. **Predict:** for which bugs are all four silent?
+# The next cell shows the recorded verdicts of its four tools, each kernel at one size, two of them on an H100 and the
+# others on an H200. The number before a verdict counts the errors that the tool reported. **Predict:** for which bugs
+# are all four silent?
 
 # %%
 show_verdicts()

@@ -67,7 +67,7 @@ print(f"S: {heads * tokens**2 * 2 / 1e9:.1f} GB in bf16; Q, K, V and O: {4 * hea
 # so the **factor** 2^(m - m′) corrects a whole sum at once. Before the first tile, m is -∞ and both sums are 0. After
 # the last tile, the accumulator divided by the total is the average, for any order and width of the tiles. Here is one
 # block's loop, with the scores of one of its queries. Q stays; a tile of K and a tile of V pass in each step. A red
-# frame marks the steps that rescale what came before:
+# frame marks the steps that rescale the total and, by the same factor, the accumulator, which is not drawn:
 
 # %%
 show_attention_loop([(1, 3), (2, 0), (5, 4), (4, 1), (6, 6)])
@@ -324,10 +324,12 @@ print(f"the work of four SMs, shared evenly: {sum(lengths) / 4:.0f} tiles each")
 print(f"shortest first: {makespan(lengths)} tiles, longest first: {makespan(lengths[::-1])}")
 
 # %% [markdown]
-# **Exercise 22.5** (about 30 lines). A whole kernel of your own, `attention`: causal, with a batch, heads and groups,
-# and with the longest rows of each head first. The grid is (blocks of queries, heads, batch); `ct.num_blocks(0)` is the
-# number of blocks of queries. A tile of k has four sizes here, (1, 1, tn, d); `ct.reshape` makes it (tn, d), and back
-# for the store. `check` looks at the order of the blocks, and counts tiles as in 22.4.
+# **Exercise 22.5** (about 3 lines and 1). Complete the kernel `attention`: causal, with a batch, heads and groups, and
+# with the longest rows of each head first. Its loops are given: they are those of 22.4, with tiles of four sizes, (1,
+# 1, tn, d), which `ct.reshape` makes (tn, d). Before them, compute the five names that they use, `m`, `batch`, `head`,
+# `kv_head` and `keys`, and their ends, `unmasked` and `end`; after them, store. The grid is (blocks of queries, heads,
+# batch); `ct.num_blocks(0)` is the number of blocks of queries. `check` looks at the order of the blocks, and counts
+# tiles as in 22.4.
 
 
 # %%
@@ -343,10 +345,11 @@ def attention(
     tn: ct.Constant[int],
     d: ct.Constant[int],
 ):
-    ### BEGIN SOLUTION (about 30 lines)
+    ### BEGIN SOLUTION (about 3 lines)
     m, head, batch = ct.num_blocks(0) - 1 - ct.bid(0), ct.bid(1), ct.bid(2)
     kv_head, keys = head // group, k.shape[2]
     unmasked, end = key_tiles(m, tm, tn, keys)
+    ### END SOLUTION
     queries = ct.reshape(ct.load(q, (batch, head, m, 0), (1, 1, tm, d), padding_mode=ZERO), (tm, d))
     largest = ct.full((tm, 1), -math.inf, ct.float32)
     total = ct.zeros((tm, 1), ct.float32)
@@ -366,6 +369,7 @@ def attention(
         p, factor, largest, total = online_step(ct.where(seen, s, -math.inf), largest, total)
         v_tile = ct.reshape(ct.load(v, (batch, kv_head, n, 0), (1, 1, tn, d), padding_mode=ZERO), (tn, d))
         acc = ct.mma(p.astype(v.dtype), v_tile, acc * factor)
+    ### BEGIN SOLUTION (about 1 line)
     ct.store(o, (batch, head, m, 0), ct.reshape(acc / total, (1, 1, tm, d)).astype(o.dtype))
     ### END SOLUTION
 
@@ -374,14 +378,14 @@ def attention(
 check("22.5", attention)
 
 # %% [markdown]
-# The course's kernel, `tile_forward`, is yours with two changes. It issues the scores of the next tile *before* the
+# The course's kernel, `tile_forward`, is this one with two changes. It issues the scores of the next tile *before* the
 # softmax of this one, so that the compiler can overlap the exponentials with the tensor cores' work. And its
 # `scaled_step` takes the maximum before scaling, so that a score costs one fused multiply-add. Its second output is the
-# **log-sum-exp** of each row, largest + log2(total), for the backward pass. (`share(total)` is 1 / total, and 0 for a
-# row that sees no key.)
+# **log-sum-exp** of each row, largest + log2(total), for the backward pass. It multiplies by `share(total)` in place of
+# dividing by the total, because a part of a decoding's keys, below, may see no key:
 
 # %%
-show_source(tiles.forward_tile)
+show_source(tiles.scaled_step, tiles.share)
 
 # %% [markdown]
 # ### Tiles and hints
@@ -401,7 +405,8 @@ for warps in (4, 8):
 # %% [markdown]
 # A tile that needs fewer leaves room for a second block on the SM (`occupancy=2`), whose multiplications can run during
 # the first one's exponentials. The table has the speed of the causal kernel with 4,096 tokens, as a fraction of the
-# speed of torch's attention on cuDNN. A shape is batch × heads × heads of K and V × queries × keys × d.
+# speed of torch's attention on cuDNN. A shape is batch × heads × heads of K and V × queries × keys × d. A *cluster* of
+# two (`num_ctas=2`) is two blocks, on two SMs, that compute one tile together.
 
 # %%
 show_sweep("attention_tuning")
@@ -439,12 +444,8 @@ with suppress(ct.TileError):  # until you have written it
 
 # %% [markdown]
 # On the course's H200 the kernel, a few dozen lines, has about 87% of cuDNN's speed, and `tile_forward` is 8% faster
-# with d = 128 and 13% with d = 64. The next table has other lengths. The CuTe kernel is the subject of notebook 23.
-
-# %%
-show_sweep("attention_causal")
-
-# %% [markdown]
+# with d = 128 and 13% with d = 64. The last tables of notebook 23 have other lengths, beside its CuTe kernel.
+#
 # Multiplications and exponentials are done by different units, and a fast kernel keeps both busy at the same time. In
 # cuTile the compiler decides how; in notebook 23 you decide.
 #
@@ -503,7 +504,7 @@ check("22.6", combine)
 # %% [markdown]
 # The first kernel, `tiles.decode_parts`, contains nothing new: your loop over a range of keys, with the group's heads
 # as rows. How many splits? Enough to occupy all SMs, but not many more: blocks that wait for an SM have no loads in
-# flight, and each part is written and read again, in fp32. With enough splits for two blocks on each SM, that is
+# flight, and each part is written and read again, in fp32. Plan for two blocks on each SM:
 
 # %%
 splits = -(-2 * h200.sms // (batch * kv_heads))
@@ -511,7 +512,7 @@ parts_moved = 2 * batch * kv_heads * splits * group * d * 4  # written once, rea
 print(f"{splits} splits: {batch * kv_heads * splits} blocks, {parts_moved / bytes_read:.1%} more bytes than K and V")
 
 # %% [markdown]
-# Little traffic; but the second kernel takes microseconds in which hardly a byte is loaded. Split only if you must.
+# Little traffic; but the second kernel takes microseconds in which hardly a byte is loaded.
 #
 # The table has speeds as a fraction of the speed of torch's fastest backend, for one query; all rows read the same
 # number of bytes of K and V. In each column the keys are split into as many parts as the blocks on an SM allow, and the
@@ -521,8 +522,10 @@ print(f"{splits} splits: {batch * kv_heads * splits} blocks, {parts_moved / byte
 show_sweep("decode")
 
 # %% [markdown]
-# One block for each SM is nearly enough. Four are much slower, even where no column splits the keys, so the parts are
-# not the reason: for four blocks a thread has a quarter of the registers that it has for one, and spills.
+# The plan lost: in 13 of the 17 rows that have both, one block for each SM is faster than two. It combines half as many
+# parts, and as the next cell shows, it has enough loads in flight. Two win only at four shapes where neither splits the
+# keys. Four are much slower, even where no column splits the keys, so the parts are not the reason: for four blocks a
+# thread has a quarter of the registers that it has for one, and spills.
 #
 # If different kernels take nearly the same time, suspect a common limit. This is the fraction of the memory's bandwidth
 # that one block for each SM reaches:
@@ -603,8 +606,8 @@ for (name, mine), exact in zip(by_hand.items(), torch.autograd.grad(o, (q, k, v)
 
 # %% [markdown]
 # A block that owns queries can accumulate dQ, and a block that owns keys can accumulate dK and dV. One kernel for all
-# three would need atomic additions, whose order, and with it the rounding of the sums, changes from run to run. The
-# course has one kernel for each owner: both compute S and dP, but the results are the same in every run.
+# three needs atomic additions, whose order, and with it the rounding of the sums, changes from run to run. The course
+# has one cuTile kernel for each owner: both compute S and dP, but the results are the same in every run.
 #
 # **Exercise 22.7** (about 12 lines). Write the kernel `grad_q` for one head without a mask, in sizes that the tiles
 # divide: q, do and dq are (queries, d), k and v (keys, d), bf16; lse (to base 2, of the scores times log2(e)) and delta
@@ -639,12 +642,13 @@ check("22.7", grad_q)
 # The kernel that owns keys computes Sᵀ = K Qᵀ instead of S, because Pᵀ and dSᵀ are the left operands of its products:
 # no tile that it computes has to be transposed.
 #
-# These kernels compute seven products: S and dP twice, dV, dK and dQ once. With atomic additions, five would do. If
-# they kept the tensor cores as busy as a kernel with five, they would reach 5/7 of its speed, 0.71. The table has their
-# speed as a fraction of the speed of torch's fastest backward pass; TFLOP/s count five products, not seven.
+# These kernels compute seven products: S and dP twice, dV, dK and dQ once. With atomic additions, five would do. The
+# table has their speed as a fraction of the speed of torch's fastest backward pass; TFLOP/s count five products, not
+# seven. If torch's kernel computes five and both keep the tensor cores equally busy, the ratio is 5/7, 0.71.
 
 # %%
 show_sweep("attention_backward")
 
 # %% [markdown]
-# Most are above 0.71, all with d = 64 among them.
+# Without a mask 11 of 15 shapes are above 0.71, with one 12 of 15, all with d = 64 among them; those below have d =
+# 128, and most of them share heads of K and V.

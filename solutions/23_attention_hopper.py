@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 130
+#     minutes: 145
 #     summary: Attention in CuTe, its softmax hidden under the tensor cores' work, behind torch's operator.
 # ---
 
@@ -12,14 +12,15 @@
 # the tensor cores ran through a GEMM without a pause. Here they wait for the softmax, and the softmax waits for them.
 # How can both work at the same time?
 #
-# You write the parts of one kernel: `check` compiles the course's kernel with your part in it and simulates it. In the
-# last exercise you write all that a consumer warpgroup does, from an empty cell, around your parts.
+# The answer of this page is that of FlashAttention-3 ([Shah et al., 2024](https://arxiv.org/abs/2407.08608)). You write
+# the parts of one kernel: `check` compiles the course's kernel with your part in it and simulates it. In the last
+# exercise you write all that a consumer warpgroup does, from an empty cell, around your parts.
 #
 # > **After this page you can** use the accumulators of one wgmma as an operand of the next, write an online softmax in
 # > registers, find which keys a causal mask lets you skip, order a producer's loads for an overlapped consumer, run a
 # > softmax under wgmmas in flight, and make two warpgroups take turns at the tensor cores.
 # >
-# > **It takes** about 130 minutes, on any machine. Without a Hopper GPU the kernels are simulated; with one they are
+# > **It takes** about 145 minutes, on any machine. Without a Hopper GPU the kernels are simulated; with one they are
 # > timed.
 
 # %%
@@ -32,7 +33,7 @@ from tutorlib import (
     check, show_attention, show_figure, show_ladder, show_levers, show_source, show_sweep, show_tiles, show_wgmma,
 )  # fmt: skip
 from tutorlib.kernels.attention import (
-    TURN_BARRIER, AttentionParts, OnlineSoftmax, attend_tile, attention_kernel, left_to_torch,
+    TURN_BARRIER, AttentionParts, OnlineSoftmax, attention_kernel, left_to_torch,
     scaled_dot_product_attention, softmax_first,
 )  # fmt: skip
 
@@ -40,9 +41,9 @@ from tutorlib.kernels.attention import (
 # ## Count before you schedule
 #
 # A thread block of the kernel has 128 queries, 64 for each of two consumer warpgroups. It walks over the keys, 128 at a
-# time: a **block of keys**. For each one, a warpgroup computes S = Q Kᵀ, a tile of 64×128 scores, then P, their
-# exponentials, then O += P V. Exponentials have a unit of their own. **Predict:** how long do the exponentials take, as
-# a fraction of the time that the tensor cores need?
+# time: a **block of keys**, on this page a *block* for short. For each one, a warpgroup computes S = Q Kᵀ, a tile of
+# 64×128 scores, then P, their exponentials, then O += P V. Exponentials have a unit of their own. **Predict:** how long
+# do the exponentials take, as a fraction of the time that the tensor cores need?
 
 # %%
 HEAD_DIM, ROWS, KEYS = 128, 64, 128
@@ -58,7 +59,7 @@ print(f"S and P V: {gemms:.0f} cycles; exponentials: {exponentials:.0f} cycles")
 #
 # The pictures show three blocks of keys, numbered in the order in which a warpgroup visits them. The rows `wg 0` and
 # `wg 1` show when the two warpgroups compute their softmax, and the row `mma` shows the tensor cores: S1 is S of block
-# 1, P1 is P V of block 1, each for both warpgroups. (The lengths are chosen for the drawing.)
+# 1, P1 is P V of block 1, each for both warpgroups. (A column is a tick; the lengths are chosen for the drawing.)
 
 # %%
 show_attention("together", "together, overlap")
@@ -66,11 +67,13 @@ show_attention("together", "together, overlap")
 # %% [markdown]
 # In the upper picture, both warpgroups wait for all of their wgmmas before each softmax. They need not: wgmmas are
 # asynchronous, and the softmax of block 1 needs S of block 1 only. Issue S of block 1 before P V of block 0, and the
-# softmax of block 1 begins while P V of block 0 is in flight: **overlap**, the lower picture.
+# softmax of block 1 begins while P V of block 0 is in flight: **overlap**, of two computations of one warpgroup, the
+# lower picture.
 #
 # A softmax takes longer than P V, so the tensor cores still idle, unless the other warpgroup uses them. If it is at the
 # same point of its loop, as drawn, it does not. **Ping-pong** keeps them apart: they take turns at issuing, so that one
-# computes its softmax while the other multiplies. Now S and P appear twice, once for each warpgroup:
+# computes its softmax while the other multiplies. Now S and P appear twice, first for warpgroup 0, then for warpgroup
+# 1:
 
 # %%
 show_attention("ping-pong, overlap")
@@ -421,8 +424,9 @@ check("23.7", step)
 
 # %% [markdown]
 # S is issued first, so `wait_group(1)` waits for S alone, and the softmax runs while P V, the newer group, is in
-# flight. O is rescaled *after* P V of the block before: that P was computed relative to the old maximum, like
-# everything in O. Overlap costs registers: S, the bf16 P that the wgmmas are still reading, and O are all live at once.
+# flight. O is rescaled in every step, by 1 where no maximum grew, which takes no branch. And it is rescaled *after* P V
+# of the block before: that P was computed relative to the old maximum, like everything in O. Overlap costs registers:
+# S, the bf16 P that the wgmmas are still reading, and O are all live at once.
 
 # %%
 for name, elements in [("S", ROWS * KEYS), ("O", ROWS * HEAD_DIM), ("P in bf16", ROWS * KEYS // 2)]:
@@ -467,9 +471,10 @@ check("23.8", turns)
 #
 # - `consume(me, tile, q_full)`: all that a consumer warpgroup does with one tile of queries, until O is complete in its
 #   registers. It waits for Q and visits blocks `tile.n_blocks` − 1 to 0; blocks 0 to `tile.unmasked` − 1 need no mask.
-#   Both are run-time values, a tile may have one block, and the last block always needs the mask.
-# - `my_parts()`: returns `AttentionParts` with your functions in its slots `by_row`, `p_operand`, `add_pv`,
-#   `quad_reduce`, `softmax_step`, `produce`, `step`, `take_turn`, `pass_turn` and `consume`.
+#   Both are run-time values, and a tile may have one block. The last block is always masked, even if 23.5 finds that it
+#   need not be: `tile.unmasked` is at most `tile.n_blocks` − 1.
+# - `my_parts()`: returns `AttentionParts(by_row=by_row, …)` with your functions in its slots `by_row`, `p_operand`,
+#   `add_pv`, `quad_reduce`, `softmax_step`, `produce`, `step`, `take_turn`, `pass_turn` and `consume`.
 #
 # Three questions first. What of a step does the last block need, which has no P before it and no maximum? Which blocks
 # remain for a step with the mask, and which for one without? And count arrivals at the barriers of 23.8: who must pass
@@ -537,17 +542,17 @@ show_ladder("23.9")
 
 # %% [markdown]
 # The course's consumers also take the pass that is left over when they end, so that the next tile of a block would find
-# the barriers as this one did. The rest of the kernel is the setup (tensors, rings, registers), the choice of roles,
-# and the store of O through the shared memory of Q.
+# the barriers as this one did. Around your parts, the kernel chooses the roles; the consumers, in `attend_tile`, also
+# store O through the shared memory of Q:
 
 # %%
-show_source(attention_kernel, attend_tile)
+show_source(attention_kernel)
 
 # %% [markdown]
 # ## From tile to tile
 #
-# A thread block of your kernel computes one tile of queries and ends. Its registers fill the SM, so the next block
-# starts only when it has ended, and until its first loads have arrived, the tensor cores idle. A **persistent** block,
+# A thread block of your kernel computes one tile of queries and ends. Its registers fill the SM, so the next one starts
+# only when it has ended, and until its first loads have arrived, the tensor cores idle. A **persistent** thread block,
 # as in notebook 15, takes tile after tile: the producer warp loads the next tile's Q, K and V while the consumers
 # finish this one. In these pictures the numbers are tiles of queries, `Q` marks the wait for a tile's first data and
 # `O` a warpgroup's epilogue. (The lengths are chosen for the drawing.)
@@ -556,7 +561,7 @@ show_source(attention_kernel, attend_tile)
 show_tiles("a block for each tile", "persistent")
 
 # %% [markdown]
-# Which tiles does a block take? In notebook 15 they follow from the block's number. Under a causal mask tiles differ in
+# Which tiles does a thread block take? In notebook 15 they follow from its number. Under a causal mask tiles differ in
 # length. Take the longest tiles of each sequence first. Then either assign tile i to SM i mod 132 ("in turns"), or let
 # each SM draw the next tile when it is done with one. **Predict** for both, with 4 sequences of 4,096 tokens and 16
 # heads: how much later than with a perfect division does the last SM end?
@@ -578,15 +583,17 @@ lengths = [blocks for _ in range(BATCHES) for blocks, _ in reversed(counted) for
 print(f"in turns: {last_end(lengths, draws=False) - 1:.1%} later; drawn: {last_end(lengths, draws=True) - 1:.1%}")
 
 # %% [markdown]
-# So the tiles are drawn, all tiles of a sequence before those of the next, so that the blocks share its K and V in L2.
-# To draw, the producer warp adds 1 to a counter in global memory, atomically; the old value is the tile's number.
+# So the tiles are drawn, all tiles of a sequence before those of the next, so that the thread blocks share its K and V
+# in L2. To draw, the producer warp adds 1 to a counter in global memory, atomically; the old value is the tile's
+# number.
 #
 # ## Behind torch's operator
 #
-# The course has registered this kernel as you registered yours in 19.4: as a custom op with a fake and a backward,
-# which launches the cuTile kernels of notebook 22's appendix. Models call a function with the signature of
-# `torch.nn.functional.scaled_dot_product_attention`. It passes on to torch the calls that the kernel cannot handle, and
-# counts them by reason.
+# The course has registered this kernel as you registered yours in 19.4: as a custom op with a fake and a backward. Up to
+# d = 128 the backward pass is one CuTe kernel with five products. Its blocks add their parts of dQ in any order, so the
+# last bits of dQ change from run to run. Beyond d = 128 the backward pass is the cuTile kernels of notebook 22's
+# appendix. Models call a function with the signature of `torch.nn.functional.scaled_dot_product_attention`. It passes
+# on to torch the calls that the kernel cannot handle, and counts them by reason.
 
 # %%
 show_source(scaled_dot_product_attention)
@@ -650,7 +657,7 @@ show_figure("attention_ladder")
 # Which of the ideas brought how much? Each is a **lever**: the table pulls it alone and on top of others, in the causal
 # kernel. From *plain* to the first *persistent*, each row adds a lever to those of the row above; the last four rows
 # pull one alone. *few masks* is the mask only in the blocks that need it, *longest first* the order of the tiles,
-# *persistent* one block for each SM. **Predict** which is worth most, and whether ping-pong and overlap add up.
+# *persistent* one thread block for each SM. **Predict** which is worth most, and whether ping-pong and overlap add up.
 
 # %%
 show_levers("attention_levers")
@@ -664,8 +671,8 @@ show_levers("attention_levers")
 # alone. The reason is *plain*, which is faster than the first picture of this page: it waits for S, then issues P V of
 # the block before, then computes the softmax. So P V is in flight during the softmax already, as in the second picture,
 # and *overlap* alone only removes the gap between S and P V. *ping-pong* alone orders S only, because P V is issued
-# later, out of turn. With both, a turn covers all that a warpgroup issues in a step, and the other's softmax runs under
-# it.
+# later, out of turn: its waits cost 1.6% and 3.5%. With both, a turn covers all that a warpgroup issues in a step, and
+# the other's softmax runs under it.
 #
 # ## What to remember
 #

@@ -3,13 +3,9 @@
 The sandbox shows this module, and nothing else of the page.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tutorlib.checking.part import Filled, HostFunction
-
-if TYPE_CHECKING:
-    pass
-
 
 # Kernels around an answer that is one of their functions --------------------------------------------------------------
 

@@ -99,8 +99,9 @@ def model(name: str) -> "nn.Module":
         case "layers in layers":
             inner = nn.Sequential(nn.LayerNorm(WIDTH), nn.Sequential(nn.Sequential(layer()), layer()))
             return nn.Sequential(layer(), inner)
-        case "a bias":  # and a layer without
-            return nn.Sequential(nn.Sequential(layer(), nn.GELU(), layer(bias=False)))
+        case "one layer twice":  # with a bias, and a layer without
+            twice = layer()
+            return nn.Sequential(nn.Sequential(twice, nn.GELU(), layer(bias=False), twice))
         case "a subclass, which stays":
             kind = nn.modules.linear.NonDynamicallyQuantizableLinear
             return nn.Sequential(nn.Sequential(kind(WIDTH, WIDTH), layer()))
@@ -111,7 +112,14 @@ def model(name: str) -> "nn.Module":
     return LlamaMLP(WIDTH, 24)
 
 
-MODELS = ("an MLP", "layers in layers", "a bias", "another dtype", "frozen, in eval", "a subclass, which stays")
+MODELS = (
+    "an MLP",
+    "layers in layers",
+    "one layer twice",
+    "another dtype",
+    "frozen, in eval",
+    "a subclass, which stays",
+)
 
 
 @contextmanager
@@ -151,20 +159,21 @@ def swapped_model(answer: Served, name: str, seed: int, factor: float) -> Record
     if got is not made:
         what = f"it returns {type(got).__name__}; it should return the module itself, changed."
         raise WrongKind(Flaw(what, LayerFlaw.RETURNS))
-    layers = {path: layer for path, layer in made.named_modules() if isinstance(layer, torch.nn.Linear)}
+    modules = dict(made.named_modules(remove_duplicate=False))
     x = torch.linspace(-1.0, 1.0, 3 * WIDTH, dtype=next(made.parameters()).dtype).view(3, WIDTH)
     with products_times(factor):
         result = made(x).detach()
     return {
-        "class": {path: class_of(one) for path, one in made.named_modules()},
-        "training mode": {path: one.training for path, one in made.named_modules()},
+        "class": {path: class_of(one) for path, one in modules.items()},
+        "training mode": {path: one.training for path, one in modules.items()},
         "parameter": {
             path: next((old for old, same in before.items() if same is one), "another tensor")
             for path, one in made.named_parameters()
         },
         "in_features and out_features": {
             path: tuple(layer.weight.shape) == (layer.out_features, layer.in_features) or "not its weight's"
-            for path, layer in layers.items()
+            for path, layer in modules.items()
+            if isinstance(layer, torch.nn.Linear)
         },
         "requires_grad": {path: one.requires_grad for path, one in made.named_parameters()},
         "result": result,
