@@ -128,7 +128,7 @@ print([L(index) for index in range(size(L))])
 
 # %% [markdown]
 # The offsets go up by 3, the distance from row to row of a row-major matrix. NumPy's `ravel` would have walked along
-# the row. These are two conventions, and this course uses CuTe's.
+# the row. This course uses CuTe's convention.
 #
 # **Exercise 01.3** (about 5 lines). Write `coordinate(index, shape)`: the coordinate of an index in a flat shape, as a
 # tuple, first mode fastest. In `(4, 3)` index 5 is `(1, 1)`.
@@ -470,12 +470,5 @@ for one, other in [(24, (4, 6)), ((4, 6), (4, (2, 3))), ((4, 6), (6, 4)), ((4, (
 #
 # The first mode is fastest: 1 + 4·(0 + 2·2) = 17. The offset is 1·6 + 0·1 + 2·2 = 10. The index depends on the shape
 # alone, the offset on the strides too.
-#
-# </details>
-#
-# <details><summary>3. Every row of a tensor is the same row in memory. What are its size and its cosize, for 32 rows of
-# 64?</summary>
-#
-# `(32,64):(0,1)`: size 2048, cosize 64. A read is a broadcast; a write is a race of 32 rows for the same 64 elements.
 #
 # </details>

@@ -72,7 +72,7 @@ pairs = tl.compose(A, layout("(4,(2,4)):(1,(16,4))"))
 print(text(pairs), pairs(1, (1, 3)))
 
 # %% [markdown]
-# It is row 1, column 3 + 4: offset 1·8 + 7 = 15. You never wrote that formula.
+# It is row 1, column 3 + 4: offset 1·8 + 7 = 15.
 #
 # **Exercise 03.1** (about 1 line). A transpose is a composition, too. Write `transposing(rows, columns)`, which returns
 # the one B that turns *every* layout L of `rows` rows and `columns` columns, whatever its strides: (L ∘ B)(j, i) = L(i,
@@ -226,10 +226,8 @@ print("CuTe's R(i):", [R(i) for i in range(6)], " R =", text(R))
 
 # %% [markdown]
 # At B's last coordinate, 4 + 3 is index 7: the sum carries into A's second column, which begins at offset 7. Neither
-# mode alone reaches it, so R misses the gap between the columns. (Type A and B into the explorer above: it tests the
-# law.) Nothing can carry if all extents and strides are powers of two and B is injective, because each mode of B then
-# has bits of its own. It is one reason why the sizes in fast kernels are powers of two. In all other cases, test the
-# law.
+# mode alone reaches it, so R misses the gap between the columns. Nothing can carry if all extents and strides are
+# powers of two and B is injective, because each mode of B then has bits of its own. In all other cases, test the law.
 #
 # **Exercise 03.4** (about 1 line). Write `obeys(a, b, r)`: True if the layout r is A ∘ B at every index of B. All three
 # are Layouts; r has the size of b, and b stays within a.
@@ -304,8 +302,8 @@ A, B = layout("(10,2):(2,1)"), layout("4:1")
 print(text(R), " element (0, 3):", R(0, 3), " but index 12 is at", A(12))
 
 # %% [markdown]
-# That is the third wrong answer on this page, as silent as the others. The cure is to cut each mode on its own: then
-# only the edge tiles extend past the end.
+# CuTe is wrong again, without an error. The cure is to cut each mode on its own: then only the edge tiles extend past
+# the end.
 #
 # ## Zipped divide: a tile for each block
 #
@@ -651,15 +649,7 @@ print("yours:", [begin + share(17, value) for value in range(4)])
 #
 # </details>
 #
-# <details><summary>2. You divide 100 elements by 16:1. How many tiles are there, and what does the law say about
-# element (5, 6)?</summary>
-#
-# Seven tiles. Element 5 of tile 6 is index 101, which the layout does not have: the law says nothing about it, and a
-# kernel must not touch it.
-#
-# </details>
-#
-# <details><summary>3. 32 threads copy a row-major 8×16 tile of fp32. Which <code>values</code> let each of them use one
+# <details><summary>2. 32 threads copy a row-major 8×16 tile of fp32. Which <code>values</code> let each of them use one
 # 16-byte load, and which <code>threads</code> put neighboring threads on neighboring 16-byte chunks of a row?</summary>
 #
 # `values` = (1,4):(4,1), four neighbors of a row. With `threads` = (8,4):(4,1) threads 0 to 3 take row 0, 64 bytes in

@@ -426,8 +426,7 @@ for name, stored in tiles.items():
     print(f"{name:26}{costs[0]:5}{costs[1]:6}{2 * cosize(stored):8}")
 
 # %% [markdown]
-# One XOR saves a factor of eight in wavefronts. In notebook 05 you time it in a transpose, and from notebook 10 on the
-# tiles of A and B in shared memory are swizzled.
+# One XOR saves a factor of eight in wavefronts.
 #
 # ## What to remember
 #
@@ -451,13 +450,5 @@ for name, stored in tiles.items():
 #
 # ⟨3,4,3⟩: a chunk has 16 elements, so M = 4; a row has eight chunks, so B = 3; colliding rows are 128 bytes apart,
 # eight chunks, so S = 3.
-#
-# </details>
-#
-# <details><summary>3. A kernel writes an 8×64 tile through ⟨3,3,3⟩ ∘ (8,64):(64,1), and its author forgets the swizzle
-# where it is read. Which elements are right nevertheless?</summary>
-#
-# Those of row 0, whose upper bits are 0, so nothing moves. In row 1 neighboring chunks are exchanged, and so on: all
-# elements are there, in other chunks of their rows.
 #
 # </details>
