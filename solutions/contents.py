@@ -15,14 +15,14 @@
 # A laptop with Linux, or Windows with WSL, can check every layout and, in a simulator, whether every kernel is right.
 # Measuring their speed needs an NVIDIA GPU, sm_80 (Ampere) or newer; sm_90 is Hopper, sm_100 Blackwell. Times from 2 h
 # on are rounded to half an hour, and the totals leave out the appendices. Run the cells below (click one, then press
-# Shift-Enter): the first shows your points and what this machine can grade, the second the speed of the course's GEMMs.
-
-# %%
-from tutorlib.notebook.contents import show_contents
-
-show_contents()
+# Shift-Enter): the first shows the speed of the course's GEMMs, the second your points and what this machine can grade.
 
 # %%
 from tutorlib import show_figure
 
 show_figure("ladder")
+
+# %%
+from tutorlib.notebook.contents import show_contents
+
+show_contents()
