@@ -821,7 +821,7 @@ show_figure("gemm_ladder_10")
 # changes the instructions.
 #
 # In the loop, a block has nothing to multiply while its tile is in flight, and nothing in flight while it multiplies.
-# The next page changes that.
+#
 #
 # ## What to remember
 #

@@ -647,7 +647,7 @@ else:
 # %% [markdown]
 # ## Appendix: The same kernel in C++
 #
-# CuTe was a C++ library first, and most of the code that you will read is written in it. Eric Schreiber ported his
+# Most CuTe code is C++. Eric Schreiber ported his
 # three-stage kernel from C++ to Python, some 650 lines instead of 850, and published for 2048³ on an A100 a run of
 # 0.1155 ms in Python and 0.1158 ms in C++.
 
@@ -704,9 +704,11 @@ report = simulate_cuda(
 print("largest error:", (c.float() - a.float() @ b.float().mT).abs().max().item(), "findings:", len(report.findings))
 
 # %% [markdown]
-# Both have the same copies, waits, barriers and products, and the error is that of rounding C to bf16. Two things to
+# Both have the same copies, waits, barriers and products, and the error is that of rounding C to bf16. Three things to
 # watch when you go from one to the other:
 #
 # - `None` keeps a mode here. In NumPy an index `None` *adds* one; they have nothing to do with each other.
 # - In C++ a number in a layout is known at compile time because its *type* says so; in Python, because it is a Python
 #   number. `cp.async` of 16 bytes needs strides that are known, and so do fragments in registers.
+# - There is no C++ underneath. The DSL compiles the function's syntax tree through MLIR to PTX; ptxas assembles that
+#   into a cubin, which holds the machine code, SASS.
