@@ -822,7 +822,6 @@ show_figure("gemm_ladder_10")
 #
 # In the loop, a block has nothing to multiply while its tile is in flight, and nothing in flight while it multiplies.
 #
-#
 # ## What to remember
 #
 # - Most parts of a GEMM are layouts: of shared memory, of threads and of warps over a tile, of registers. You can
