@@ -698,9 +698,11 @@ report = simulate_cuda(
 print("largest error:", (c.float() - a.float() @ b.float().mT).abs().max().item(), "findings:", len(report.findings))
 
 # %% [markdown]
-# Both have the same copies, waits, barriers and products, and the error is that of rounding C to bf16. Two things to
+# Both have the same copies, waits, barriers and products, and the error is that of rounding C to bf16. Three things to
 # watch when you go from one to the other:
 #
 # - `None` keeps a mode here. In NumPy an index `None` *adds* one.
 # - In C++ a number in a layout is known at compile time because its *type* says so; in Python, because it is a Python
 #   number. `cp.async` of 16 bytes needs strides that are known, and so do fragments in registers.
+# - There is no C++ underneath. The DSL compiles the function's syntax tree through MLIR to PTX; ptxas assembles that
+#   into a cubin, which holds the machine code, SASS.
