@@ -9,9 +9,9 @@
 # %% [markdown]
 # # 14 · A Hopper GEMM
 #
-# Notebook 13 tuned everything except the instruction. `mma.sync` takes its operands from registers, so threads must
-# carry them there. Hopper's tensor cores read shared memory directly (WGMMA), and its Tensor Memory Accelerator (TMA)
-# copies whole tiles there. Until the epilogue, the threads only decide *when*.
+# `mma.sync` takes its operands from registers, so threads must carry them there. Hopper's tensor cores read shared
+# memory directly (WGMMA), and its Tensor Memory Accelerator (TMA) copies whole tiles there. Until the epilogue, the
+# threads only decide *when*.
 #
 # The problem is notebook 10's: C = A · Bᵀ, `gemm(a, b, c)`, bf16, accumulated in fp32.
 #
@@ -216,8 +216,8 @@ def wgmma_fragments(tiled_mma, thread, sA, sB):
 check("14.4", wgmma_fragments)
 
 # %% [markdown]
-# tCrA is (1, 1, 4, 4): one wgmma's rows, four K blocks, four stages. A descriptor is an address and some constants, so
-# that of another stage is an addition, and no stage needs registers.
+# tCrA is (1, 1, 4, 4): one wgmma's rows, four K blocks, four stages. The descriptor of another stage is an addition,
+# and takes no registers.
 #
 # ### One K tile is one group
 #

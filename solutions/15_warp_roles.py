@@ -688,8 +688,6 @@ check("15.11", my_gemm)
 show_ladder("14", "15")
 
 # %% [markdown]
-# Notebook 16 chooses a configuration for any shape.
-#
 # ## What to remember
 #
 # - Give loading to a warp of its own. It runs ahead of the multiplication by as many stages as the ring has, also from

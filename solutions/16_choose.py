@@ -10,8 +10,7 @@
 #
 # With tiles of 128×256, notebook 15's kernel is level with cuBLAS at 4096³ and has little more than half its speed at
 # 1024³. Look at the figure's lower row only: *16 chosen* is the same kernel, with a configuration chosen for each size.
-# On an H200 it is behind cuBLAS at no size of the figure. On this page you write such a chooser, from counts and a
-# model of the time.
+# On an H200 it is behind cuBLAS at no size of the figure. You write such a chooser.
 #
 # > **After this page you can** count waves, shares and bytes of a configuration, estimate its time from them, choose
 # > one for a shape that has never been timed, and say which choices are worth a measurement.
@@ -237,8 +236,7 @@ modeled
 
 # %% [markdown]
 # It is within about 5% at 4096 and 8192, and up to 10% too high at 2048. It is wrong about multicast: it charges for
-# L2's bytes and promises 3 to 5%, and the measurement shows none. A model need not be exact. It only has to rank the
-# configurations well enough.
+# L2's bytes and promises 3 to 5%, and the measurement shows none. But it only has to rank configurations.
 #
 # ## Choose
 #

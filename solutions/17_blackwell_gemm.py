@@ -60,8 +60,6 @@ show_blackwell()
 # | completion | `wait_group`, in the consumer warps | `tcgen05.commit`: an arrival at an mbarrier, for any warp |
 # | epilogue | the same warps; to overlap: ping-pong, deferred stores | other warps, while the next tile is multiplied |
 #
-# TMA, the ring of stages and its swizzle stay.
-#
 # The next picture has two tiles of C, of five K tiles each, on a time axis. (The durations are assumed: 1 tick to issue
 # an instruction, 4 for a load, 2 to multiply a K tile, 1 to read or to write 64 columns.) Tile 0 is blue and tile 1
 # red; a number is a K tile or, in the epilogue, a group of 64 columns. Find the tick at which tile 0's accumulators
@@ -775,8 +773,8 @@ with suppress(NotImplementedError):  # until you have written both
 # | **nvfp4** | e2m1: 0, ½, 1, 1½, 2, 3, 4, 6 | e4m3 | 16 elements along K | one fp32 for the tensor |
 #
 # For each block along K, the tensor cores add up the products of the unscaled elements and multiply the sum by both
-# scales, once. In PTX these are the kinds `mxf8f6f4` and `mxf4nvf4` of `tcgen05.mma` with `.block_scale`. (The course's
-# simulator has no scaled multiplication, so no kernel here uses them.)
+# scales, once. In PTX these are the kinds `mxf8f6f4` and `mxf4nvf4` of `tcgen05.mma` with `.block_scale`. (The
+# simulator has none.)
 #
 # The picture has the first 16 of 32 random numbers, x. Below them, for each format: the stored element with its code in
 # hex (e4m3, e2m1), and its value after scaling (mxfp8, nvfp4):

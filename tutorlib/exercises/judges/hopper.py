@@ -88,19 +88,17 @@ def need_config(got: Any, shape: Shape) -> "HopperConfig":
     return got
 
 
-def far_off(shape: Shape, config: "HopperConfig", limit: float, model: str = "course") -> str:
-    """That a model expects more than `limit` times the time of the course's choice, as a sentence; or "".
-
-    model: the "course"'s, or the one of the "page", whose own best choice is never far off.
-    """
+def far_off(shape: Shape, config: "HopperConfig", limit: float, page: bool = False) -> str:
+    """That the course's model, or the page's, expects over `limit` times the time of the course's choice; or ""."""
     from tutorlib.kernels.hopper.choose import choose, cost
 
-    best = choose(*shape)
-    expected, least = (gemm_time(one, *shape, Sm()) if model == "page" else cost(one, *shape) for one in (config, best))
+    m, n, k = shape
+    best = choose(m, n, k)
+    expected, least = (gemm_time(one, m, n, k, Sm()) if page else cost(one, m, n, k) for one in (config, best))
     if expected <= limit * least:
         return ""
     times = f"{expected:,.1f} µs of {shown(config)}, and {least:,.1f} µs of {shown(best)}"
-    return Flaw(f"for {by(shape)} the {model}'s model expects {times}.", Fail.SLOW)
+    return Flaw(f"for {by(shape)} the {'page' if page else 'course'}'s model expects {times}.", Fail.SLOW)
 
 
 def measured_slow(shape: Shape, config: "HopperConfig", sweep: str) -> str:
@@ -340,7 +338,7 @@ class Chosen(Part):
         if not device.why_not(WGMMA):  # which tells more
             return None
         near = {shape: config for shape, config in choices.items() if shape not in self.drawn}
-        what = next(filter(None, (far_off(*one, self.close, "page") for one in near.items())), "")
+        what = next(filter(None, (far_off(*one, self.close, page=True) for one in near.items())), "")
         return Verdict(points - 1, ("right, but " + what, "Speed not run.")) if what else None
 
     def host(self, answer: Answer, simulated: Shape = ()) -> HostFunction:
