@@ -17,7 +17,7 @@
 # matrix.
 #
 # > **After this page you can** cut a matrix into tiles, arrange threads over a tile, predict the results of CuTe's
-# > operators and tell when they are wrong, and find the widest possible copy.
+# > operators and tell when they are wrong, and bound the width of a copy.
 # >
 # > **It takes** about 105 minutes, without a GPU. After exercise 03.7 is a good place to stop and come back.
 
@@ -32,8 +32,9 @@ from tutorlib import (
 
 # %% [markdown]
 # `tl` is `tensor_layouts`, which has all operators in Python. Where an exercise needs an operator of an earlier one,
-# call `tl`'s, solved or not: `tl.coalesce`, `tl.compose`. CuTe's own algebra runs on the CPU, too, and the next cell's
-# `cute_says` asks it. (The first question imports `cutlass`, which takes a few seconds.)
+# call `tl`'s, solved or not: `tl.coalesce`, `tl.compose`. CuTe's own algebra runs on the CPU, too. `ask` puts a list of
+# questions to it and returns layouts or numbers, or `Refused`; the next cell's `cute_says` asks one and returns `text`.
+# (The first question imports `cutlass`, which takes a few seconds.)
 
 
 # %%
@@ -124,9 +125,11 @@ def coalesce(layout):
         else:
             modes.append((extent, stride))
         ### END SOLUTION
-    if len(modes) < 2:
-        return Layout(*(modes or [(1, 0)])[0])  # as CuTe does: 32:1 without brackets, 1:0 if no mode is left
-    return Layout(*zip(*modes, strict=True))
+    if len(modes) < 2:  # as CuTe does: 32:1 without brackets, 1:0 if no mode is left
+        extent, stride = modes[0] if modes else (1, 0)
+        return Layout(extent, stride)
+    extents, strides = zip(*modes, strict=True)
+    return Layout(extents, strides)
 
 
 # %%
@@ -152,8 +155,9 @@ check("03.2", coalesce)
 # **Exercise 03.3** (about 9 lines). Complete `compose(a, b)`. When the loop comes to a mode of A, `left` elements of B
 # remain, `step` apart, counted in this mode's coordinate. Find a condition for each row of the table. Then either set
 # `take`, the number of elements placed in this mode; or change `step` and go on to the next mode; or raise
-# `ValueError`. Divide only where not all elements fit: like CuTe, your function refuses a division with a remainder,
-# even where a layout happens to exist. A's last mode is not in the loop. It takes all that is left, even past its end.
+# `ValueError`. Divide only where not all elements fit, and refuse every division with a remainder, even where a layout
+# happens to exist; CuTe is less strict, as you will see. A's last mode is not in the loop. It takes all that is left,
+# even past its end.
 
 
 # %%
@@ -164,9 +168,9 @@ def compose(a, b):
     if left == 1 or step == 0:
         return Layout(left, 0)
     a = tl.coalesce(a)
-    *modes, (_, last) = zip(flatten(a.shape), flatten(a.stride), strict=True)
-    taken = []  # modes of the result
-    for extent, stride in modes:
+    extents, strides = flatten(a.shape), flatten(a.stride)
+    taken = []  # modes (extent, stride) of the result
+    for extent, stride in zip(extents[:-1], strides[:-1], strict=True):
         ### BEGIN SOLUTION (about 9 lines)
         if step % extent == 0:  # over the whole mode
             step //= extent
@@ -183,8 +187,9 @@ def compose(a, b):
         if left == 1:
             break
     if left > 1:
-        taken.append((left, step * last))
-    return Layout(*taken[0]) if len(taken) == 1 else Layout(*zip(*taken, strict=True))
+        taken.append((left, step * strides[-1]))
+    results = [Layout(extent, stride) for extent, stride in taken]
+    return results[0] if len(results) == 1 else Layout(*results)
 
 
 # %%
@@ -193,23 +198,24 @@ check("03.3", compose)
 # %% [markdown]
 # ## When the law breaks
 #
-# CuTe refuses the last row of the table, as your `compose` does. It does not refuse every pair that has no layout. Here
-# B also reaches index 12, past A's end:
+# CuTe refuses the last row of the table, as your `compose` does. It does not refuse every pair that has no layout.
+# Which of these two does it refuse?
 
 # %%
-A, B = layout("(6,2):(8,2)"), layout("4:4")
-(R,) = ask([("composition", A, B)])
-print("5:3:", cute_says("composition", layout("(4,6):(1,10)"), layout("5:3")))
-print("4:4:", text(R), [R(i) for i in range(3)], "where A(B(i)) is", [A(B(i)) for i in range(3)])
+A = layout("(6,3):(8,2)")
+for B in (layout("3:4"), layout("4:4")):
+    print(f"{text(B)}: A(B(i)) is {[A(B(i)) for i in range(size(B))]}; CuTe: {cute_says('composition', A, B)}")
 
 # %% [markdown]
-# The second answer is wrong: index 8 is row 2 of column 1, and CuTe reports no error. You are responsible for the
-# condition that steps and extents divide each other.
+# The second answer is wrong, and CuTe reports no error: its offsets are 0, 32, 2, 34. CuTe rounds 6/4 up, places two
+# elements in the first mode, and tests only whether two divides the number of elements. Your `compose` refuses both,
+# because 6/4 has a remainder. With CuTe, that condition is your responsibility.
 #
 # A composition can be wrong for a second reason: B's modes are composed one by one. That assumes that the sum of their
-# indices never crosses into A's next column, as 5 + 7 crosses into the tens. CuTe's documentation asks for a B that is
-# *injective*, one that picks no element twice. That is not enough. This B picks six different elements, each of its
-# modes stays in A's first column, and yet:
+# indices never crosses into A's next column, as 5 + 7 crosses into the tens. [CuTe's
+# documentation](https://docs.nvidia.com/cutlass/media/docs/cpp/cute/02_layout_algebra.html#computing-composition) asks
+# for a B that is *injective*, one that picks no element twice. That is not enough. This B picks six different elements,
+# each of its modes stays in A's first column, and yet:
 
 # %%
 A, B = layout("(6,2):(1,7)"), layout("(3,2):(2,3)")
@@ -331,8 +337,8 @@ print("tiled:  ", text(tl.tiled_divide(A, (4, 4))))
 explore_divide("(10,8):(8,1)", "(4,4)")
 
 # %% [markdown]
-# There is a trap. To CuTe a plain number n as a tile means n:1. To `tl` it means something else on a nested mode. These
-# should be equal:
+# There is a trap. To CuTe a plain number n as a tile means n:1. To `tl` it means something else on a nested mode, so
+# always give `tl` a `Layout(n, 1)`. These should be equal:
 
 # %%
 rows = layout("(4,2):(1,32)")
@@ -359,6 +365,17 @@ def zipped_divide(layout, tiler):
 check("03.6", zipped_divide)
 
 # %% [markdown]
+# A tiler may contain layouts: in `(4, 2:4)` a tile has four rows, and two columns that are four apart. Compositions
+# take tilers, too, mode by mode: in A ∘ ⟨B, C⟩, B picks rows and C picks columns, and the result is tile 0 of the
+# division by that tiler. In A ∘ (B, C), one layout of two modes, each mode picks indices of the whole A.
+
+# %%
+tiler = (Layout(4, 1), layout("2:4"))
+tile = tl.compose(layout("(16,8):(8,1)"), tiler)
+print("offsets of its rows:   ", [tile(row, 0) for row in range(4)])
+print("offsets of its columns:", [tile(0, column) for column in range(2)])
+
+# %% [markdown]
 # Most CuTe kernels begin with `gA = cute.local_tile(mA, tile, block)`. A block needs the offset at which its tile
 # begins, which differs from block to block, and the layout inside, which does not.
 #
@@ -376,17 +393,6 @@ def block_tile(layout, tile, block):
 
 # %%
 check("03.7", block_tile)
-
-# %% [markdown]
-# A tiler may contain layouts: in `(4, 2:4)` a tile has four rows, and two columns that are four apart. Compositions
-# take tilers, too, mode by mode: in A ∘ ⟨B, C⟩, B picks rows and C picks columns, and the result is tile 0 of the
-# division by that tiler. In A ∘ (B, C), one layout of two modes, each mode picks indices of the whole A.
-
-# %%
-tiler = (4, layout("2:4"))
-tile = tl.compose(layout("(16,8):(8,1)"), tiler)
-print("offsets of its rows:   ", [tile(row, 0) for row in range(4)])
-print("offsets of its columns:", [tile(0, column) for column in range(2)])
 
 # %% [markdown]
 # ## Products: repeat a block
@@ -536,6 +542,9 @@ threads, values = layout("(8,4):(4,1)"), layout("(1,4):(4,1)")
 print(text(tl.raked_product(threads, values)))
 
 # %% [markdown]
+# Take (4, 6). Row 4 is (0,4) in `(1,8)`, column 6 is (2,1) in `(4,4)`, so the number is 4·4 + 2·32 + 1·1 = 81, which is
+# 17 + 32·2: value 2 of thread 17.
+#
 # A kernel asks the other way round: thread t, value v, which element? The answer is a **thread-value layout**, TV for
 # short:
 #
@@ -595,6 +604,25 @@ def thread_tile(matrix, tile, block, tv):
 check("03.12", thread_tile)
 
 # %% [markdown]
+# Now let CuTe answer. It composes the tile's mode with the thread-value layout and leaves the grid of tiles as it is:
+
+# %%
+from cutlass import cute
+
+
+@cute.jit
+def offsets_by_cute():
+    tile, tv = cute.make_layout_tv(cute.make_layout((8, 4), stride=(4, 1)), cute.make_layout((1, 4), stride=(4, 1)))
+    tiles = cute.zipped_divide(cute.make_layout((16, 32), stride=(32, 1)), tile)
+    shares = cute.composition(tiles, (tv, None))  # ((thread, value), block)
+    print("CuTe: ", [shares(((17, value), (0, 1))) for value in range(4)])
+
+
+offsets_by_cute()
+begin, share = thread_tile(layout("(16,32):(32,1)"), (8, 16), (0, 1), TV)
+print("yours:", [begin + share(17, value) for value in range(4)])
+
+# %% [markdown]
 # If the rows are padded to 40 elements, or the matrix is stored in blocks, only `matrix` changes. The kernels of this
 # course do these two steps with `cute.local_tile` and `thr_copy.partition_S`.
 #
@@ -612,7 +640,7 @@ check("03.12", thread_tile)
 #
 # - Each law is a test that you can run. Three times on this page the answer of CuTe (nvidia-cutlass-dsl 4.8.1) broke
 #   one, without an error.
-# - None of the three can happen if extents and strides are powers of two and offsets don't repeat.
+# - None of the three can happen if all extents and strides are powers of two and B picks no index twice.
 # - A copy is as wide as both layouts, the alignment, and the widest instruction allow.
 #
 # ## Test yourself

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 110
+#     minutes: 150
 #     summary: Copy kernels, from one element at a time to TMA, beside torch's own copy, and a transpose of your own.
 # ---
 
@@ -13,13 +13,13 @@
 # cores.
 #
 # You climb a ladder of copy kernels. All have the same entry point, a host function `copy(src, dst)` for two row-major
-# matrices. At the end you write a whole transpose from an empty cell. *Bandwidth* on this page counts every byte twice:
-# read once, written once.
+# matrices. On an H200 its first rung has 0.02 of the speed of torch's copy, its third 0.99. At the end you write a
+# whole transpose from an empty cell. *Bandwidth* on this page counts every byte twice: read once, written once.
 #
 # > **After this page you can** count the sectors of a kernel's accesses, write a TiledCopy, move data through shared
 # > memory by cp.async and by TMA with each wait and barrier in its place, and remove bank conflicts with a swizzle.
 # >
-# > **It takes** about 110 minutes, on any machine; speed needs a GPU (sm_80), TMA a Hopper. Without one, the course's
+# > **It takes** about 150 minutes, on any machine; speed needs a GPU (sm_80), TMA a Hopper. Without one, the course's
 # > own measurements are shown. After rung 3 is a good place to stop and come back.
 
 # %%
@@ -119,7 +119,8 @@ show_tv("(8,4):(1,8)", (8, 4), "naive: a thread has a row")
 # %% [markdown]
 # In a kernel `range(64)` is a loop in the machine code, unless the compiler decides to unroll it. With
 # `cutlass.range(64, unroll_full=True)` the body is repeated 64 times instead: no counter and no branch, and whatever
-# depends on the loop variable becomes a constant in an address. Write your hot loops like that.
+# depends on the loop variable becomes a constant in an address. Unroll short hot loops like that: the code grows with
+# every repetition.
 #
 # **Exercise 05.2** (about 5 lines). Copy row `thread` of the tile, element by element, the loop fully unrolled. Blocks
 # are numbered as in `tile_of_block`. Tiles at the edge are partly outside the matrix: load and store only elements that
@@ -153,8 +154,9 @@ check("05.2", naive)
 _ = explain("05.2", naive, shape=TILE)
 
 # %% [markdown]
-# A warp reads 32 rows, and sixteen elements share a sector: it requests the same 32 sectors sixteen times in a row. If
-# the L1 cache still holds them each time, little is lost.
+# `!` marks a line that touches more sectors than its bytes fill. A warp reads 32 rows, and sixteen elements share a
+# sector: it requests the same 32 sectors sixteen times in a row. If the L1 cache still holds them each time, little is
+# lost.
 #
 # ## Rung 2: coalesced
 #
@@ -206,9 +208,9 @@ show_ladder("05.2", "05.3")
 
 # %% [markdown]
 # Far more than sixteen. The hardware's counters show why. Below, for a smaller matrix, each number is a multiple of the
-# coalesced copy's: time, sectors that loads and stores touch, sectors that L2 delivered and received, bytes that device
-# memory moved. In the last four rows shared memory lies between loads and stores, so that each has its own direction;
-# *down* is the naive direction, *along* the coalesced one.
+# coalesced copy's: time, sectors that loads and stores touch, sectors that L2 delivered and received, bytes read from
+# and written to device memory. In the last four rows shared memory lies between loads and stores, so that each has its
+# own direction; *down* is the naive direction, *along* the coalesced one.
 
 # %%
 show_counts(
@@ -218,15 +220,17 @@ show_counts(
     stored=counters.L1_STORED,
     from_L2=counters.L2_READ,
     to_L2=counters.L2_WRITTEN,
-    memory=(counters.MEMORY_READ, counters.MEMORY_WRITTEN),
+    memory_read=counters.MEMORY_READ,
+    memory_written=counters.MEMORY_WRITTEN,
 )
 
 # %% [markdown]
-# Follow the row *naive*. L1 hits are rare, so nearly as many sectors come from L2, and device memory moves *more* than
-# sixteen times the bytes. A thread returns to its sector only in its next step, after it has waited for another load.
-# By then L2 has evicted the sector, 2 of whose 32 bytes were new, and fetches it again for the next 2. The kernels that
-# go through shared memory issue all their loads at once, and then all their stores. They touch as many sectors, but
-# return to each while L2 still has it.
+# Follow the row *naive*. L1 hits are rare, so nearly as many sectors come from L2. A thread returns to its sector only
+# in its next step, after it has waited for another load, and L2 has hardly any of them left by then. Loads that miss
+# cause at most 15 of memory's 33 reads. The stores probably cause the rest: memory writes each sector about 15 times,
+# and L2 must read a sector of which it has only 2 new bytes before it can write all 32. The counters do not say why L2
+# evicts sectors so early. The kernels that go through shared memory issue all their loads at once, and then all their
+# stores. They touch as many sectors, but return to each while L2 still has it.
 #
 # **Keep this:** a cache repairs a bad access pattern as long as you return to a sector soon. When it fails, you pay for
 # more than the sectors.
@@ -235,8 +239,8 @@ show_counts(
 #
 # Rung 2 moves no unnecessary byte, and is still far behind torch's copy. The reason is not *where* the loads go but
 # *how few* of them are in flight. A load takes several hundred nanoseconds. To keep the memory busy all that time,
-# enough bytes must be in flight (Little's law: bytes in flight = bandwidth × latency). A copy's reads get half of the
-# bandwidth. For half of the datasheet's, every SM of an H200 must have this many bytes in flight:
+# enough bytes must be in flight (Little's law: bytes in flight = bandwidth × latency). Reads are half of a copy's
+# bytes. To read at half of the datasheet's 4.8 TB/s, every SM of an H200 must have this many bytes in flight:
 
 # %%
 h200 = hardware_of("NVIDIA H200")
@@ -246,7 +250,8 @@ for latency in (300, 600, 900):
 print(f"rung 2 has {2048 * 2 / 1024} KiB: an SM full of threads, each waiting for one bf16 element")
 
 # %% [markdown]
-# The compiler may not move a load above the previous step's store: for all it knows, `dst` and `src` overlap.
+# By the same law, 4 KiB on each of 132 SMs, read at half of rung 2's 2.1 TB/s, make a latency of 515 ns. The compiler
+# may not move a load above the previous step's store: for all it knows, `dst` and `src` overlap.
 #
 # ## Rung 3: 128 bits at a time
 #
@@ -369,7 +374,9 @@ show_sweep("copy_rungs")
 
 # %% [markdown]
 # Loads first, or vectors: either alone brings nearly the whole gain. Both put more bytes in flight, and how they do it
-# matters little. Combining the two, longer row segments, and more threads each add a little more.
+# matters little. Combining the two, row segments of 256 bytes in place of 128, and more threads each add a little more;
+# these numbers do not say why. The ± is the spread of one run. On another day the last kernel had 1% more of torch's
+# speed (05.4 in the next table).
 #
 # **Keep this:** a fast copy has wide accesses, neighboring elements in neighboring threads, and many loads in flight
 # before any thread waits. The TiledCopy provides the first two; the order of your lines the third.
@@ -439,16 +446,11 @@ def staged(src: cute.Tensor, dst: cute.Tensor):
 check("05.5", staged)
 
 # %% [markdown]
-# The tile is the 128×64 of Eric Schreiber's copy kernel in
-# [Demystifying CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a). Rung 4 beside rung 3:
-
-# %%
-show_ladder("05.4", "05.5")
-
-# %% [markdown]
-# A little slower. The gain of cp.async is that between the issue and the wait a thread can do other work. A copy kernel
-# has none; a GEMM has. Below, with one buffer (one *stage*) the arithmetic waits for every tile; with more, the next
-# tiles are in flight meanwhile.
+# The tile is the 128×64 of Eric Schreiber's copy kernel in [Demystifying
+# CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a). It is a little slower than rung 3 (next
+# table). The gain of cp.async is that between the issue and the wait a thread can do other work. A copy kernel has
+# none; a GEMM has. Below, with one buffer (one *stage*) the arithmetic waits for every tile; with more, the next tiles
+# are in flight meanwhile.
 
 # %%
 show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=6) for stages in (1, 2, 3)))
@@ -464,7 +466,8 @@ show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=6) for 
 #
 # An mbarrier counts two things: arrivals of threads, and bytes. Its **phase** completes when none of either is pending,
 # and the arrival count starts over. A wait names the *parity* of a phase, and returns once the latest phase of that
-# parity has completed. Here is an mbarrier that expects 1 arrival, which announces 16 KiB:
+# parity has completed; on a fresh mbarrier a wait for parity 1 returns at once. Here is an mbarrier that expects 1
+# arrival, which announces 16 KiB:
 
 # %%
 show_mbarrier(1, [("arrive", 16384), ("bytes", 4096), ("bytes", 8192), ("bytes", 4096), ("arrive", 16384)])
@@ -558,10 +561,8 @@ show_ladder("05.4", "05.5", "05.6")
 
 # %% [markdown]
 # No: once enough bytes are in flight, memory bandwidth is the limit, whichever instruction requests them. cp.async and
-# TMA were made for kernels whose threads have other work to do; the gain comes when they do it. The datasheet's 4.8
-# TB/s of an H200 stay out of reach for every copy: they count the bits that the pins could carry without refreshing the
-# memory cells and without turning the bus around between reads and writes. torch's copy is the realistic speed of
-# light.
+# TMA were made for kernels whose threads have other work to do; the gain comes when they do it. No copy here,
+# torch's included, reaches the datasheet's 4.8 TB/s of an H200. torch's copy is the realistic speed of light.
 #
 # ## A transpose
 #
@@ -670,10 +671,10 @@ print(f"{moved / (h200.bandwidth / h200.sms) * 2e9:.0f} cycles in device memory"
 #
 # Which bits must change, so that the 32 rows of a column have different banks? Which B, M, S does that?
 #
-# **Exercise 05.8** (about 28 lines). Write `transpose_swizzled(src, dst)`, kernel and host function, for fp32 matrices
-# whose sizes are multiples of 64, with tiles of 64×64. On its way to shared memory no element passes through a
-# register: it comes by cp.async, as in rung 4. The kernel has no bank conflict, reads and writes whole sectors, and
-# passes one barrier.
+# **Exercise 05.8** (about 32 lines: 24 in the kernel, 8 in the host function). Write `transpose_swizzled(src, dst)`,
+# kernel and host function, for fp32 matrices whose sizes are multiples of 64, with tiles of 64×64. On its way to shared
+# memory no element passes through a register: it comes by cp.async, as in rung 4. The kernel has no bank conflict,
+# reads and writes whole sectors, and passes one barrier.
 #
 # | | |
 # |---|---|
@@ -732,13 +733,13 @@ explain("05.8", transpose_swizzled, shape=(TURN, TURN))
 # %% [markdown]
 # The conflicts are gone, and the copies do not know it: layouts are values, and a better one replaces a worse one.
 #
-# The two transposes, measured. You predicted at most 0.43 of the datasheet's 4.8 TB/s for the slower one:
+# The two transposes, measured. You predicted at most 0.43 of the datasheet's 4.8 TB/s for the slower one; divide:
 
 # %%
 show_ladder("05.7", "05.8")
 
 # %% [markdown]
-# With one wavefront per access, shared memory is no longer the bottleneck.
+# 1.72/4.8 is 0.36, below the bound. With one wavefront per access, shared memory is no longer the bottleneck.
 #
 # ## What to remember
 #

@@ -14,7 +14,8 @@
 # cuBLAS.
 #
 # You need no GPU here. `run` interprets a kernel block by block on torch tensors; `check` does the same, and also
-# launches your kernel where there is a GPU.
+# launches your kernel where there is a GPU, for which cuTile needs driver 580 or newer (CUDA 13). The tables were
+# measured on an H200.
 #
 # > **After this page you can** write a kernel in tiles, choose the values that pad a tile beyond an array's edge,
 # > reduce and broadcast, compute a softmax of rows of any length, and launch your kernel from a function of your own.
@@ -76,6 +77,8 @@ print(report.blocks, "blocks ran;", "y is 2x:", torch.equal(y, 2 * x))
 # %% [markdown]
 # Block (1, 0) moved rows 4 to 7 of columns 0 to 7.
 #
+# In a cell that you complete, `raise ct.static_exception(...)` only marks the place: a kernel allows no plain `raise`.
+#
 # **Exercise 06.1** (about 4 lines). Write the kernel `add(a, b, c, tile)`: c = a + b for vectors of any length. The
 # grid has one block for every `tile` elements, and the last block's tile may extend past the end.
 
@@ -95,9 +98,14 @@ def add(a, b, c, tile: ct.Constant[int]):
 check("06.1", add)
 
 # %% [markdown]
-# You wrote no guard for the last tile, and none was needed: an array knows its size, and a store skips the elements
-# outside. A grid that does not fit is another matter. The interpreter reports elements that no block stores, and blocks
-# whose tile is *wholly* outside, which cuTile does not allow:
+# You wrote no guard for the last tile: an array knows its size, and a store skips the elements outside. One trap: on
+# Hopper the compiler stores a one-dimensional tile by TMA, the copy engine of
+# [notebook 05](05_copy_kernels.ipynb), which writes whole units of 16 bytes. With cuda-tile 1.7.0 on an H200, such a
+# store wrote past the end of an array whose length is not a multiple of 16 bytes. Give one-dimensional outputs such
+# lengths.
+#
+# A grid that does not fit is another matter. The interpreter reports elements that no block stores, and blocks
+# whose tile is *wholly* outside, which is undefined:
 
 # %%
 for grid in [(2, 2), (4, 2)]:
@@ -105,8 +113,7 @@ for grid in [(2, 2), (4, 2)]:
         print(f"grid {grid}: {finding.message}")
 
 # %% [markdown]
-# A GPU reports neither. The behavior of the extra blocks is undefined, and a result that is right by luck looks like
-# one that is right.
+# A GPU reports neither, and a result that is right by luck looks like one that is right.
 #
 # ## Padding
 #
@@ -191,7 +198,7 @@ check("06.2", scale_rows)
 # reduce the whole tile. `ct.zeros(shape, dtype)` makes a tile, and `tile.astype(dtype)` converts one.
 #
 # `x` below is bf16. **Predict**: 1 + 256 + 1 + 1 is 259. What does bf16 give, with its 8 significant bits, if each
-# sum is rounded?
+# sum is rounded? The interpreter adds the halves of a tile: (1 + 1) + (256 + 1).
 
 
 # %%
@@ -233,10 +240,6 @@ def row_sums(x, sums, tm: ct.Constant[int], tn: ct.Constant[int]):
 check("06.3", row_sums)
 
 # %% [markdown]
-# One trap: on Hopper the compiler stores a one-dimensional tile by TMA, the copy engine of notebook 05, which writes
-# whole units of 16 bytes. With cuda-tile 1.7.0 on an H200, such a store wrote past the end of a `sums` whose length is
-# not a multiple of four fp32. Keep the length of such outputs a multiple of 16 bytes, as this check does.
-#
 # ## A softmax
 #
 # softmax(x)ₙ = exp(xₙ) / Σ exp(xₖ) for every row. Computed like this it fails for a row with a number of 89 or more,
@@ -322,9 +325,10 @@ check("06.5", long_softmax)
 show_speeds("softmax_rows")
 
 # %% [markdown]
-# One tile per row reads memory once, and beats the loops up to 16,384 elements. No row length reaches torch's speed,
-# and the shortest rows are the slowest. You can count the reason without a GPU: `compile_cutile` compiles a kernel for
-# a GPU that this machine need not have, and reports its resources.
+# One tile per row reads memory once, and beats the loops up to 16,384 elements. A loop over a row of 1,024 has one
+# step: tiles of 1,024 load the row twice, and tiles of 4,096 are three quarters padding, too. No row length reaches
+# torch's speed, and the shortest rows are the slowest. You can count the reason without a GPU: `compile_cutile`
+# compiles a kernel for a GPU that this machine need not have, and reports its resources.
 
 # %%
 with suppress(NotImplementedError):  # until you have written softmax
@@ -338,11 +342,11 @@ with suppress(NotImplementedError):  # until you have written softmax
 # - **65,536**: the bytes of stack are registers that were spilled. 256 threads have no room for the row.
 # - **The others**: 256 threads with 255 registers each take 65,280 of an SM's 65,536, so an SM runs *one block at a
 #   time*. While that block waits for its row, the SM does nothing else. For a row of 1,024 it waits with 4 KB in
-#   flight, for one of 16,384 with 64 KB.
+#   flight, for one of 16,384 with 64 KB: Little's law of [notebook 05](05_copy_kernels.ipynb) again.
 #
 # There are two ways to have more in flight. The last line shows one: `replace_hints(occupancy=8)` asks for eight blocks
-# on an SM, and the compiler gives each thread 31 registers. The other is several short rows in a tile, your last kernel
-# on this page.
+# on an SM, and the compiler gives each thread 31 registers; its speed is not measured here. The other is several short
+# rows in a tile, your last kernel on this page. Where it was measured, it is the row *4,096 elements a tile*.
 #
 # ## The launch
 #
@@ -375,12 +379,12 @@ print("y is 2x:", torch.equal(y, 2 * x))
 # %% [markdown]
 # ## From an empty cell
 #
-# **Exercise 06.6** (about 12 lines). Write `softmax_of(x, y)`, a kernel and its host function, for matrices whose rows
-# are short: y is the softmax of x's rows, x and y are fp32 and have any size. A block computes several whole rows in
-# one tile. Its width is the smallest power of two that holds a row, and its height 4,096 divided by the width, but
-# at least 1. Rows of the tile below the matrix may become NaN: they are not stored. Launch the kernel once, in torch's
-# current stream, on x and y themselves, with one block for each tile. A GPU times it for rows of 1,024, and you can add
-# a hint: `@ct.kernel(occupancy=4)`.
+# **Exercise 06.6** (about 10 lines: 6 in the kernel, 4 in the host function). Write `softmax_of(x, y)`, a kernel and
+# its host function, for matrices whose rows are short: y is the softmax of x's rows, x and y are fp32 and have any
+# size. A block computes several whole rows in one tile. Its width is the smallest power of two that holds a row, and
+# its height 4,096 divided by the width, but at least 1. Rows of the tile below the matrix may become NaN: they are not
+# stored. Launch the kernel once, in torch's current stream, on x and y themselves, with one block for each tile. A GPU
+# times it for rows of 1,024, and you can add a hint: `@ct.kernel(occupancy=4)`.
 
 
 # %%
@@ -411,8 +415,9 @@ check("06.6", softmax_of)
 # ## What to remember
 #
 # - An array is memory, a tile is a value, a block is a run of the body. An index counts tiles.
-# - A store skips elements past the edge; a load pads with a value that you choose: 0 for a sum, -∞ for a maximum. A
-#   tile wholly outside is not allowed: the interpreter reports it, a GPU does not.
+# - A store skips elements past the edge; a load pads with a value that you choose: 0 for a sum, -∞ for a maximum.
+#   On Hopper the length of a vector must be a multiple of 16 bytes for that. A tile wholly outside is undefined: the
+#   interpreter reports it, a GPU does not.
 # - Tile sizes are powers of two, known when the kernel is compiled. Shapes align at the right.
 # - A reduction keeps its tile's dtype: convert to fp32 before you add.
 # - A softmax of any length needs two passes: rescale the running sum whenever the maximum grows.
@@ -423,8 +428,9 @@ check("06.6", softmax_of)
 # <details><summary>1. A kernel multiplies the elements of each row. Which value must pad a row of 100 in a tile of 128,
 # and which padding mode provides it?</summary>
 #
-# 1, and no `padding_mode` provides it. So mask by hand: `ct.where(valid, tile, 1.0)`, where `valid` compares
-# `ct.arange(128, dtype=ct.int32)` with the number of columns.
+# 1, and no `padding_mode` provides it. So replace the elements outside, with two functions that are new here:
+# `ct.where(valid, tile, 1.0)` takes 1.0 where `valid` is False, and `ct.arange(128, dtype=ct.int32)` numbers the
+# columns: valid are those below 100.
 #
 # </details>
 #

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 75
+#     minutes: 95
 #     summary: A GEMM of eight lines, and the way from there to cuBLAS.
 # ---
 
@@ -19,7 +19,7 @@
 # > **After this page you can** write a GEMM in cuTile, order its blocks for L2, choose hints for its tile by the
 # > compiler's report, rule out configurations before you search, and make the kernel persistent.
 # >
-# > **It takes** about 75 minutes, on any machine. A GPU adds the speed.
+# > **It takes** about 95 minutes, on any machine. A GPU adds the speed.
 
 # %%
 from functools import partial
@@ -99,8 +99,7 @@ for made in compile_all((tile_gemm.plain, [*matrices, 128, 128, 64], arch) for a
 # yours.
 #
 # Its speed, as a fraction of cuBLAS's, for square bf16 matrices of three sizes. A measurement repeats a pair, the
-# kernel and cuBLAS. Its **spread** is the distance between the quartiles of these ratios, and the ± is half of it. A
-# difference between two rows is noise if it is smaller than the sum of their two ±.
+# kernel and cuBLAS. A difference between two rows is noise if it is smaller than the sum of their two ±.
 
 # %%
 show_sweep("tile_rungs")[:1]
@@ -172,19 +171,19 @@ for group in (1, 4, 8, 16, 32, 64):
 explore_block_order(rows=32, columns=32, in_flight=h200.sms, l2_mb=h200.l2 // 2**21)
 
 # %%
-show_sweep("tile_rungs")[:2]
+show_sweep("tile_rungs")[1:2]
 
 # %% [markdown]
-# The order gains at 8192 alone. At 2048 both matrices fit in L2, so it has nothing to save; the differences at 2048 and
-# 4096 are noise.
+# The order gains at 8192 alone; the differences at 2048 and 4096 are noise. At 2048 both matrices fit in L2, of 50 MB.
+# At 4096 all of A does, 34 MB, so the waves of rung 1's order can share it. At 8192 A has 134 MB.
 #
 # ## The shape of a tile
 #
 # Larger tiles load less per operation. So 128×256, the default of NVIDIA's own sample, should beat 128×128. **Predict**
-# its speed, then read the third row:
+# its speed:
 
 # %%
-show_sweep("tile_rungs")[:3]
+show_sweep("tile_rungs")[2:3]
 
 # %% [markdown]
 # The compiler's report shows why, and needs no GPU. Look at the stack:
@@ -230,7 +229,7 @@ check("07.3", hints)
 # At 4096, one hint makes the kernel sixteen times as fast:
 
 # %%
-show_sweep("tile_rungs")[2:4]
+show_sweep("tile_rungs")[3:4]
 
 # %% [markdown]
 # **Keep this:** before you time a kernel, read its report. Until the accumulator fits in registers, no other tuning
@@ -277,12 +276,13 @@ for name, made in zip(ways, compiled_ways, strict=True):
 # %% [markdown]
 # A higher `latency` reserves more shared memory, for a deeper pipeline with more tiles in flight. Without TMA the
 # threads load the tiles themselves (`ld.global`), into about as much. A CTA of a cluster keeps half of A's tile and all
-# of B's, so its stages are smaller, and the compiler uses the space for more of them.
+# of B's, so its stages are smaller, and the compiler uses the space for more of them. What a load's hints bring is
+# measured in notebook 08.
 #
-# ## Searching the whole space
+# ## Searching a space
 #
-# Tile, depth, order, CTAs, occupancy, warps: you cannot know the best combination for a shape in advance, but you can
-# try them all. Arithmetic rules out many before the first is compiled. An SM has 65,536 registers. How does the
+# Tile, depth, CTAs, warps: you cannot know the best combination for a shape in advance, but you can try them all.
+# Arithmetic rules out many before the first is compiled. An SM has 65,536 registers. How does the
 # compiler divide them?
 
 # %%
@@ -291,7 +291,8 @@ for warps, occupancy in [(4, 1), (8, 1), (4, 2), (8, 2), (4, 4)]:
     print(f"{warps} warps, occupancy {occupancy}: {made.threads} threads in a block, {made.registers} registers each")
 
 # %% [markdown]
-# 255 is the most that a thread can address. Where do the other four numbers come from?
+# 255 is the most that a thread can address. Where do the other four numbers come from? They are those at the launch:
+# later the warps that load give some of theirs to the others.
 #
 # **Exercise 07.4** (about 6 lines). Write `fits(tm, tn, tk, element_bytes, num_ctas, warps, occupancy)`: return True if
 # both budgets of an SM hold, otherwise False. `warps` is `num_worker_warps`, the number of warps in a CTA that hold
@@ -299,7 +300,8 @@ for warps, occupancy in [(4, 1), (8, 1), (4, 2), (8, 2), (4, 4)]:
 #
 # - *Registers*: find the rule behind the printed numbers. A thread must have more registers than accumulators.
 # - *Shared memory*: an SM has 227 KiB. Each block needs two stages, one in use and one in flight; a stage is a
-#   (tm, tk) and a (tn, tk) tile. Assume that the CTAs of a cluster divide a stage evenly.
+#   (tm, tk) and a (tn, tk) tile. Count a stage as divided evenly among the CTAs of a cluster, although the
+#   cell above shows more.
 
 
 # %%
@@ -319,9 +321,9 @@ check("07.4", fits)
 # %% [markdown]
 # `tile_gemm.space()` combines 64, 128 and 256 for both sides of the tile, 32, 64 and 128 along K, four or eight warps,
 # and one or two CTAs. It drops the configurations that do not fit, and those that leave a thread fewer than 64
-# accumulators. `tile_gemm.tune` hands configurations to `cuda.tile.tune.exhaustive_search`, which takes the kernel, the
-# list, and three functions that map a configuration to its grid, its arguments and its hints, and times each. Here it
-# gets three; without a GPU the cell says so.
+# accumulators. The order and the occupancy stay fixed. `tile_gemm.tune` hands configurations to
+# `cuda.tile.tune.exhaustive_search`, which takes the kernel, the list, and three functions that map a configuration to
+# its grid, its arguments and its hints, and times each. Here it gets three; without a GPU the cell says so.
 
 # %%
 print(len(list(tile_gemm.space())), "of", 3 * 3 * 3 * 2 * 2, "configurations")
@@ -335,7 +337,7 @@ else:
 # %% [markdown]
 # The three are within 3% of each other (table at the end of the page), and the search may pick any: its own timing is
 # short. `tutor sweep tile_space` times the whole space, each in turn with cuBLAS, for the persistent kernel of the next
-# section. The figure has the speed of the best hints for each tile and each depth along K:
+# section. The figure has the speed of the best hints for each tile and each depth along K, in TFLOP/s; cuBLAS had 791:
 
 # %%
 show_figure("tile_heatmap")
@@ -343,7 +345,10 @@ show_figure("tile_heatmap")
 # %% [markdown]
 # Look for the cliffs. 128×256 loses more than a quarter of its speed from a depth of 64 to 128: the hints that win at
 # 64, eight warps on one CTA, are so slow at 128 that two CTAs beat them. `fits` accepts them at both depths, so ask the
-# compiler: `print(compiled(Config(128, 256, 128, num_worker_warps=8)))` reports a stack. A search shows *that* a
+# compiler: `print(compiled(Config(128, 256, 128, num_worker_warps=8)))` reports a stack. The accumulators are the same;
+# `fits` cannot know what else a deeper step keeps in registers. At a depth of 64, 64×128 has less than half of the
+# speed of 128×128, and 128×64 about half of that of 256×64. The assembler's report, which notebook 08 reads, says that
+# both issue one wgmma at a time. Why the compiler makes such code for them is not explained. A search shows *that* a
 # configuration is slow, the report shows *why*, and only the reason carries over to the next kernel.
 #
 # ## Rung 3: a persistent kernel, from an empty cell
@@ -365,11 +370,15 @@ for side in (2048, 4096, 8192):
     )
 
 # %% [markdown]
-# (1536 is one: its 144 tiles need two waves, and the second has 12.)
+# <details><summary>One such size</summary>
+#
+# 1536: its 144 tiles need two waves, and the second has 12.
+#
+# </details>
 #
 # The host picks the number of blocks: one per SM, half as many when a tile takes two CTAs, and never more than C has
-# tiles. `tile_gemm.persistent` is the kernel that you will write. The error that the cell prints comes from rounding C
-# to bf16: between 32 and 64, consecutive bf16 numbers are 0.25 apart.
+# tiles. `tile_gemm.persistent` is the kernel that you will write; then put yours in its place. The error that the cell
+# prints comes from rounding C to bf16: between 32 and 64, consecutive bf16 numbers are 0.25 apart.
 
 
 # %%

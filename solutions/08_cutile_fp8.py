@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 80
+#     minutes: 110
 #     summary: GEMMs that are not square bf16, with fp32 through the tensor cores, split-K, and FP8 with 320 rows.
 # ---
 
@@ -10,13 +10,13 @@
 #
 # Notebook 07 multiplies large square matrices in bf16. Here are three GEMMs that its kernel does badly: matrices in
 # fp32, a small C with a long K, and an A with 320 rows in FP8, a realistic number of tokens in a language model's
-# batch. The last is the shape of a tutorial on cuTile ("CuTile 学习—从 GEMM 开始", January 2026), which tunes it for
-# Blackwell; you tune it for Hopper.
+# batch; there your kernel has 0.97 of cuBLASLt's speed on an H200. The shape is that of a tutorial on cuTile for
+# Blackwell ("CuTile 学习—从 GEMM 开始", January 2026).
 #
 # > **After this page you can** use the tensor cores for fp32, cut K where C has too few tiles, keep a block's
 # > accumulators in registers when no power of two fits, and read the report of each compiler in the chain.
 # >
-# > **It takes** about 80 minutes, on any machine. A GPU adds the speed; FP8 runs from Hopper on.
+# > **It takes** about 110 minutes, on any machine. A GPU adds the speed; FP8 runs from Hopper on.
 
 # %%
 import re
@@ -82,7 +82,7 @@ check("08.1", gemm_tf32)
 
 # %% [markdown]
 # How much accuracy do the 13 missing bits cost? Rounding an operand changes it by at most one part in 2¹¹, 4.9e-04.
-# **Predict** the relative error of a sum of K such products, for each K:
+# **Predict** the relative error of a sum of K such products, of `randn` numbers (mean 0) and of `rand` (0 to 1):
 
 
 # %%
@@ -91,14 +91,16 @@ def to_tf32(x):
     return ((x.view(torch.int32) + 2**12) & -(2**13)).view(torch.float32)
 
 
-for k in (64, 1024, 16384):
-    a, b = torch.randn(256, k), torch.randn(256, k)
-    exact = a.double() @ b.double().mT
-    error = to_tf32(a).double() @ to_tf32(b).double().mT - exact
-    print(f"K = {k:6}: {error.norm() / exact.norm():.1e}")
+for random in (torch.randn, torch.rand):
+    for k in (64, 1024, 16384):
+        a, b = random(256, k), random(256, k)
+        exact = a.double() @ b.double().mT
+        error = to_tf32(a).double() @ to_tf32(b).double().mT - exact
+        print(f"{random.__name__:5} K = {k:6}: {error.norm() / exact.norm():.1e}")
 
 # %% [markdown]
-# It does not grow with K, because errors of opposite sign cancel. The speed:
+# Errors of opposite sign cancel, so their sum grows like √K. With a mean of 0 the result grows like √K, too, and the
+# ratio stays. A sum of positive products grows like K, and the relative error falls. The speed:
 
 # %%
 show_ladder("08.1")
@@ -119,8 +121,8 @@ show_k_loop(rows=2, columns=2, steps=9, tile=(0, 1), parts=3)
 #
 # - **a second pass**: each block stores its partial result separately, and a second kernel adds them. That costs a
 #   launch, and parts · M · N · 4 bytes written and then read. The same input always gives the same bits;
-# - **atomic additions** (`ct.atomic_add`) into one fp32 matrix. Blocks add in the order in which they finish, so the
-#   last bits differ from run to run. The matrix must be zeroed before, and rounded to bf16 after.
+# - **atomic additions** (`ct.atomic_add`) into one fp32 matrix, not measured here. Blocks add in the order in which
+#   they finish, so the last bits differ from run to run. The matrix must be zeroed before, and rounded to bf16 after.
 #
 # **Exercise 08.2** (about 9 lines). Write the kernel of the first pass. `parts` has the shape (S, M, N) and is fp32;
 # the grid is (tiles of M, tiles of N, S). The steps along K are divided into S runs of equal length, rounded up, so the
@@ -167,7 +169,7 @@ def add_parts(parts, c, tm: ct.Constant[int], tn: ct.Constant[int]):
 # **Exercise 08.3** (about 10 lines). Write the host function `split_gemm(a, b, c)`: C = A·Bᵀ for any sizes, in tiles of
 # 128×128 and steps of 64, with each kernel launched once. Cut K into the largest number of parts for which
 # parts × tiles ≤ SMs, at most one for each step, and at least one. For a small C, tiles of 128×128 would give the
-# second pass too few blocks: choose a smaller tile, so that it has more blocks than C has tiles of 128×128.
+# second pass too few blocks: choose a smaller tile, so that it has about as many blocks as there are SMs.
 # `torch.cuda.get_device_properties(a.device).multi_processor_count` is the number of SMs.
 
 
@@ -190,15 +192,23 @@ def split_gemm(a, b, c):
 check("08.3", split_gemm)
 
 # %% [markdown]
-# For 512×512×16384, 8 parts are 128 blocks in one wave; 16 parts would take two waves and write twice as much. At
-# 2048×2048×2048 the 256 tiles keep the SMs busy as they are.
+# The costs of 1 to 16 parts, for 512×512×16384: the steps along K that an SM executes one after another, and the bytes
+# of the partial results, written and read. (At 2048×2048×2048 the 256 tiles keep the SMs busy as they are.)
+
+# %%
+for parts in (1, 2, 4, 8, 16):
+    waves = -(-16 * parts // h200.sms)
+    print(f"{parts:2} parts: {waves * 256 // parts:3} steps, {2 * parts * 512 * 512 * 4 / 1e6:5.1f} MB")
+
+# %% [markdown]
+# 8 parts need the fewest steps; 16 take two waves, no fewer steps, and twice the bytes. Only your choice was timed:
 
 # %%
 show_ladder("08.3")
 
 # %% [markdown]
-# cuBLAS is still ahead: so short a time includes a second launch. In notebook 15 the blocks of a cluster add their
-# parts within one.
+# Times this short vary, but cuBLAS is clearly ahead: ours include a second launch. In notebook 15 the blocks of a
+# cluster add their parts within one.
 #
 # ## FP8, and a matrix with 320 rows
 #
@@ -230,7 +240,25 @@ for fast in (False, True):
     print(f"use_fast_acc={fast!s:5}", compile_cutile(one_tile, [*skinny, fast], "sm_90"))
 
 # %% [markdown]
-# Two stages without fast accumulation, six with it.
+# Two stages without fast accumulation, six with it. What does it cost? The cell models it: after every 32 products, one
+# wgmma's, it cuts the accumulator to 14 bits. The last number is the error of rounding the exact C to bf16.
+
+
+# %%
+def cut(x, bits=14):
+    fraction, exponent = torch.frexp(x)
+    return torch.ldexp(torch.trunc(fraction * 2**bits), exponent - bits)
+
+
+a, b = (torch.randn(256, 7168).to(torch.float8_e4m3fn).float() for _ in range(2))
+exact, total = a.double() @ b.double().mT, torch.zeros(256, 256)
+for k in range(0, 7168, 32):
+    total = cut(total + a[:, k : k + 32] @ b[:, k : k + 32].mT)
+for name, result in {"14 bits": total, "bf16": exact.bfloat16()}.items():
+    print(f"{name:7} {(result - exact).norm() / exact.norm():.1e}")
+
+# %% [markdown]
+# The check allows it; cuBLASLt, beside which you are timed, does the same.
 #
 # **Powers of two.** 320 is not one. With tiles of 128 rows, a sixth of the work is padding. Tiles of 64 rows need no
 # padding, but B, a hundred times larger than A, is loaded five times. The cell prints the bytes that each choice moves
@@ -251,7 +279,8 @@ for tm, tn in [(64, 128), (64, 256), (128, 128), (128, 256), (320, 128)]:
 # of A, and one tile of B (a **slab**), loaded once and used twice.
 #
 # Do they fit? 320·128 accumulators over 8 warps are 160 per thread; each consumer thread gets 232 registers, because
-# the producer warps give some up. But from `ct.zeros` such a kernel spills, or it issues one wgmma at a time. A wgmma
+# the producer warps give some up. But from `ct.zeros` such a kernel spills, or it issues one wgmma at a time (cuda-tile
+# 1.7.0, tileiras 13.4). A wgmma
 # can ignore the contents of its accumulator, and the compiler uses that in the first step along K, in place of
 # registers full of zeros. It then needs a second set of registers for the accumulators, and a thread does not have
 # another 160.
@@ -264,12 +293,12 @@ for tm, tn in [(64, 128), (64, 256), (128, 128), (128, 256), (320, 128)]:
 #
 # | | |
 # |---|---|
-# | `ct.full(shape, value, ct.float32)` | a tile full of a value, which may be a run-time one |
+# | `ct.full(shape, value, ct.float32)` | a tile full of a value |
 # | `ct.load(array, index, shape, …)` | an index counts tiles of *this* shape: which tile of 64 rows begins at 256? |
 # | `ct.mma(…, use_fast_acc=True)` | without it, a second set of accumulators |
 # | `ct.store(…, allow_tma=False)` | a store by TMA takes shared memory from the loop's stages |
 #
-# Which number is 0 in every block of this grid, without the compiler knowing it? (Hint 5 has one.) The first operand of
+# The accumulators must start from 0, but not from a 0 that the compiler can see. The first operand of
 # `ct.mma` may be A or B: a wgmma takes 64 rows of its first operand per warpgroup of 4 warps, and up to 256 of its
 # second. With B first, the result is a tile of Cᵀ.
 
@@ -304,7 +333,7 @@ check("08.4", gemm_fp8)
 switches = {  # run-time zero, latency hints of A's tiles and of the slab (0: none), stores by TMA
     "accumulators start from 0": (False, 0, 0, True),
     "… latency 3, 6": (False, 3, 6, True),
-    "accumulators start from ct.bid(1)": (True, 0, 0, True),
+    "… from a run-time zero": (True, 0, 0, True),
 }
 wide = slabs.replace_hints(num_worker_warps=8)
 compiled_slabs = compile_all((wide, [*skinny, 128, 128, *values], "sm_90") for values in switches.values())
@@ -313,21 +342,23 @@ for title, made in zip(switches, compiled_slabs, strict=True):
     print(f"{title:33} {made.ptx.count('wgmma.mma_async'):3} wgmma, {made.stack_bytes:5,} bytes of stack, {verdict}")
 
 # %% [markdown]
-# In a one-dimensional grid `ct.bid(1)` is 0 in every block, but the compiler cannot prove it. So it loads this
-# **run-time zero** into the accumulators, the first step is like all others, and nothing spills.
+# A **run-time zero** is 0 in every block, but the compiler cannot prove it. So it loads the zero into the accumulators,
+# the first step is like all others, and nothing spills.
 #
 # How close does it get to cuBLASLt? These variants were timed on an H200, each in turn with cuBLASLt, and profiled with
 # Nsight Compute. An indented row changes *slabs of 128*, the kernel that starts from 0. *busy* is the percentage of an
 # SM's cycles in which its tensor cores work, *clock* the SM clock in Hz, *to_SMs* the bytes that arrive at the SMs.
+# *A first* makes A's tile the first operand of `ct.mma`; *256 for 2 CTAs* gives a cluster of two a slab of 256 rows.
 
 # %%
 show_sweep("tile_fp8", busy=TENSOR_BUSY, clock=SM_CLOCK, to_SMs=TO_SMS)
 
 # %% [markdown]
-# Read down the *busy* column. Tiles of 128×256 keep the tensor cores busy, but a sixth of their work is padding. Slabs
-# that start from 0 spill; with latency hints they no longer spill, but their wgmma wait for each other. A run-time zero
-# closes part of that gap, and a deeper pipeline most of the rest, whether it comes from latency hints or from stores
-# that leave it the shared memory.
+# Read down the *busy* column. The first row differs from the others in three ways at once; compare it with none of
+# them. Tiles of 128×256 keep the tensor cores busy, but a sixth of their work is padding. Slabs that start from 0
+# spill: of their 2.37 GB, 1.55 are spilled accumulators, read back. With latency hints they no longer spill, but their
+# wgmma wait for each other. A run-time zero closes part of that gap, and a deeper pipeline most of the rest, whether it
+# comes from latency hints or from stores that leave it the shared memory.
 #
 # Then look at the clock. Among the slabs of 128 that do not spill, which all move the same bytes, it falls as the
 # tensor cores get busier: a sign of the power limit.

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 85
+#     minutes: 105
 #     appendix: 15
 #     summary: The same kernels in C++, where the compiler knows only the facts that you promise it.
 # ---
@@ -9,8 +9,9 @@
 # %% [markdown]
 # # 09 · Tiles in C++
 #
-# *CUDA Tile C++* brings the model of the last pages to C++: arrays, tiles, blocks, and no threads. A tile kernel can
-# share a file with ordinary CUDA kernels, and the compiler behind it is cuTile's.
+# [*CUDA Tile C++*](https://docs.nvidia.com/cuda/cuda-programming-guide/02-basics/writing-tile-kernels.html) brings the
+# model of the last pages to C++: arrays, tiles, blocks, and no threads. A tile kernel can share a file with ordinary
+# CUDA kernels, and the compiler behind it is cuTile's.
 #
 # This page is about one difference. When Python launches a cuTile kernel, it first inspects your tensors and passes
 # facts to the compiler: this pointer is a multiple of 16 bytes, and so is that stride. A C++ kernel is compiled before
@@ -18,13 +19,14 @@
 # runs at 5% of cuBLAS's speed.
 #
 # Each answer is a Python function that returns C++ source. `check` compiles it with the `nvcc` that came with this
-# course, inspects the code, and runs it, or simulates it if there is no GPU. You need no CUDA installation, only a C++
-# compiler for nvcc's preprocessor.
+# course (13.4; Tile C++ came with CUDA 13.3), inspects the code, and runs it, or simulates it if there is no GPU. You
+# need no CUDA installation, only a C++ compiler for nvcc's preprocessor. The speeds are an H200's, with driver 580.
 #
 # > **After this page you can** write a tile kernel in C++, tell which matrices TMA can carry, promise the compiler the
 # > facts that it cannot know, and give a GEMM persistent blocks that share rows of tiles.
 # >
-# > **It takes** about 85 minutes, on any machine with a C++ compiler; its appendix about 15 more. A GPU adds the speed.
+# > **It takes** about 105 minutes, on any machine with a C++ compiler; its appendix about 15 more. A GPU adds the
+# > speed.
 
 # %%
 import re
@@ -32,8 +34,7 @@ import re
 import torch
 
 from tutorlib import (
-    BLOCK_SIZE, HEADER, STALLED, TENSOR_BUSY, check, compile_cpp, grouped, race, raster, run_cpp,
-    show_block_order, show_ladder, write_program,
+    BLOCK_SIZE, HEADER, STALLED, TENSOR_BUSY, check, compile_cpp, explain, race, run_cpp, show_ladder, write_program,
 )  # fmt: skip
 from tutorlib.kernels.cpp import PROMISES, SILENT, WAYS, Variant, in_tiles
 
@@ -112,9 +113,10 @@ check("09.1", vector_add)
 race({f"tiles of {tile}": in_tiles(tile) for tile in (8, 64, 1024, 8192)}, "cpp_vectors")
 
 # %% [markdown]
-# A tile of 8 leaves 120 of a block's 128 threads idle, but that is not why it is slow. Divide the times of the two
-# small tiles by their numbers of blocks: 2²⁴ blocks of 8 elements and 2²¹ of 64 take the same time per block, 0.6 ns.
-# The limit is the rate at which the GPU launches blocks. From tiles of 1,024 on, it is bandwidth.
+# A block of either small tile has 128 threads, of which 8 elements leave 120 idle. But that is not why it is slow.
+# Divide the times of the two small tiles by their numbers of blocks: 2²⁴ blocks of 8 elements and 2²¹ of 64 take the
+# same time per block, 0.6 ns. The limit is the rate at which the GPU launches blocks. From tiles of 1,024 on, it is
+# bandwidth.
 #
 # ## A GEMM
 #
@@ -156,7 +158,7 @@ def draft():
 # %% [markdown]
 # **Exercise 09.2** (about 4 lines). Write `first_gemm()`, which returns the draft made as good as 07.1: m, n and k can
 # be any positive numbers, no load leaves its matrix, and the tensor cores do all of the additions. Four lines change.
-# Before you run the check, say for each at which sizes its fault shows.
+# Before you run the check, say for each at which sizes its fault shows, if at any.
 
 
 # %%
@@ -229,7 +231,8 @@ check("09.3", tma_carries)
 # ## The promise that no remark asks for
 #
 # With both promises every remark says TMA, and yet the kernel reaches only 22% of cuBLAS's speed. The compiler gives
-# the loads to producer warps. Here is their loop, reduced to its waits and the loads that it issues:
+# the loads to producer warps. Here is their loop, reduced to its waits and the loads that it issues: first of this
+# kernel, then of one with a third promise.
 
 
 # %%
@@ -240,13 +243,15 @@ def fetching(compiled):
     return " → ".join("wait" if waits else "load" for waits, _ in found)
 
 
-print(fetching(compile_cpp(Variant(restrict=False).source)))
+for restrict in (False, True):
+    print(fetching(compile_cpp(Variant(restrict=restrict).source)))
 
 # %% [markdown]
-# It issues a load and waits until the tile has arrived before it issues the next: nothing is in flight during the
-# arithmetic. Why would a compiler do that? Ask which store of this kernel could change what a later load reads. C++ has
-# a keyword for the answer. Written after a pointer's type, as in `const bf16* __restrict__ a`, `__restrict__` promises
-# that the kernel writes through no other pointer to the memory that it accesses through this one.
+# The first issues a load and waits until the tile has arrived before it issues the next: nothing is in flight during
+# the arithmetic. The second waits only for a free buffer. The promise is a keyword after a pointer's type, as in
+# `const bf16* __restrict__ a`: the kernel writes through no other pointer to the memory that it accesses through this
+# one. C++ would allow the second loop without it, since the only store comes after the loop. But this compiler (13.4)
+# makes the second loop only if all three pointers have the promise.
 #
 # **Exercise 09.4** (about 20 lines). Give the kernel of 09.2 (`print(first_gemm())`) the promises that it needs; tiles
 # and launch stay. TMA carries every load and every store, and the loop that fetches tiles does not wait for a load that
@@ -286,6 +291,14 @@ def gemm():
 check("09.4", gemm)
 
 # %% [markdown]
+# A false promise: k = 12, with the promise of multiples of 8. No compiler warns. A GPU may stop, or compute nonsense;
+# the simulator names the accesses:
+
+# %%
+a, b, c = torch.randn(32, 12).bfloat16(), torch.randn(32, 12).bfloat16(), torch.zeros(32, 32).bfloat16()
+_ = explain(Variant().source, a, b, c, 32, 32, 12, grid=(1, 1))
+
+# %% [markdown]
 # ## The value of each promise
 #
 # The table is for 4096³ in bf16. A "+" adds a promise to the line above; each of the last three is the kernel of the
@@ -298,18 +311,16 @@ check("09.4", gemm)
 race(PROMISES, "cpp_promises", threads=BLOCK_SIZE, tensor=TENSOR_BUSY, stalled=STALLED)
 
 # %% [markdown]
-# The promises work together. Alignment alone changes little, and `__restrict__` alone nothing. Alignment and multiples
-# of 8 together bring TMA, and `__restrict__` then makes the kernel four times as fast. Masks cost nothing, and
-# compile-time sizes gain nothing. Multiples of 4, too weak for TMA, still let the threads copy 8 bytes at a time by
-# `cp.async`.
+# (09.2 is the row *nothing*.) The promises work together. Alignment alone changes little, and `__restrict__` alone
+# nothing. Alignment and multiples of 8 together bring TMA, and `__restrict__` then makes the kernel four times as fast.
+# Masks cost nothing, and compile-time sizes gain nothing. Multiples of 4, too weak for TMA, still let the threads copy
+# 8 bytes at a time by `cp.async`.
 #
 # ## The last tenth
 #
 # With all promises, the kernel runs at 89% of cuBLAS's speed. Three techniques of notebook 07 close most of the gap:
 #
-# - **The order of the tiles.** Blocks that run together share rows of tiles of A and B, so that the loads hit L2. In
-#   the picture each number is a tile's position in the order, and a wave has 64 blocks; green marks what the first wave
-#   reads.
+# - **The order of the tiles**, strips of 8 rows as in [07.2](07_cutile_gemm.ipynb), so that loads hit L2.
 # - **Persistence.** `ct::num_blocks().x` is the number of blocks, and `ct::irange(first, end, step)` takes a step. Its
 #   three arguments must have the same type: write `int(ct::bid().x)`, for example.
 # - **Hints**, an attribute in front of the kernel. The first number is the target architecture (900 is Hopper); 0 means
@@ -319,15 +330,16 @@ race(PROMISES, "cpp_promises", threads=BLOCK_SIZE, tensor=TENSOR_BUSY, stalled=S
 #       [[ cutile::hint(0, num_worker_warps_per_cta=8) ]]  eight consumer warps share the accumulators
 #       [[ cutile::hint(0, num_cta_in_cga=2) ]]            two CTAs of a cluster work on one tile
 
-# %%
-show_block_order((16, 16), {"a plain 2-D grid": raster, "in strips of 8 rows": grouped}, in_flight=64)
-
-# %% [markdown]
 # The columns on the right are fractions of cuBLAS's speed at 4096³ and at 8192³. In the rows with *2 CTAs*, each CTA
-# has eight consumer warps. **Predict**: what do two blocks on an SM gain, and what do steps of 128 along K cost?
+# has eight consumer warps; an indented row changes one thing in the kernel above. **Predict**: what do two blocks on an
+# SM gain, and what do steps of 128 along K cost?
 
 # %%
 race(WAYS, "cpp_ways")
+
+# %%
+for way in ("persistent, 256×256, 2 CTAs", "  steps of 128"):
+    print(f"{way:27} {compile_cpp(WAYS[way].source).smem_bytes:,} bytes of shared memory")
 
 # %% [markdown]
 # - **128×256** spills with four consumer warps, which makes the kernel sixteen times slower; with eight it fits.
@@ -335,16 +347,17 @@ race(WAYS, "cpp_ways")
 # - **Persistence** gains more at 4096 than at 8192: the fewer steps a tile has, the larger is the share of the time
 #   between tiles. **Two blocks on an SM** hide part of that time, too, but each has half of the registers and of the
 #   shared memory.
-# - **Steps of 128** lose more than a quarter; a likely reason is that shared memory has room for half as many stages.
-# - **256×256 over two CTAs** alone passes cuBLAS, by 1%, and only at 8192.
+# - **Steps of 128** lose more than a quarter. A stage is twice as large, but the compiler reserves only 8% more shared
+#   memory; so a likely reason is that it has about half as many stages.
+# - Only **256×256 over two CTAs** passes cuBLAS, by up to 1%, and only at 8192.
 #
 # ## From an empty string
 #
 # **Exercise 09.5** (about 28 lines). Write the persistent `gemm`, with the parameters of 09.4, sizes that are multiples
 # of 8, and all that you have learned:
 #
-# - any number of blocks computes all of C, each tile once, in strips of 8 rows of tiles as on the right above (the last
-#   strip may be lower);
+# - any number of blocks computes all of C, each tile once, in the order of 07.2: strips of 8 rows of
+#   tiles, each column by column (the last strip may be lower);
 # - TMA carries every load and store, and no load is waited for right after it is issued;
 # - the tensor cores do all of the additions, and no accumulator spills to local memory.
 #
@@ -399,7 +412,7 @@ show_ladder("09")
 # - A C++ kernel is compiled before any tensor exists. The compiler can use only facts that it can prove or that you
 #   promise: aligned pointers, pitches in multiples of 16 bytes, and memory that no other pointer writes. TMA needs the
 #   first two; without the third there is no pipeline.
-# - Nothing checks a promise at run time. If it is false, the kernel may read the wrong data or crash.
+# - No GPU checks a promise. If it is false, the kernel may read the wrong data or crash.
 # - The compiler's remarks name the instruction for each load, store and mma, or the reason for a slower one. Read them
 #   first. They do not mention `__restrict__`.
 # - A grid counts tile blocks, or clusters if a tile takes two CTAs. The launch says `<<<blocks, 1>>>`.
@@ -409,8 +422,8 @@ show_ladder("09")
 # <details><summary>1. Your GEMM promises aligned pointers and multiples of 8, and the remarks show TMA everywhere. It
 # runs far below cuBLAS's speed. What do you check?</summary>
 #
-# `__restrict__`: the remarks do not mention it. Without it the compiler must assume that storing C may change A or B,
-# so the kernel waits for each load before it issues the next.
+# `__restrict__`: the remarks do not mention it. Unless all three pointers have it, this compiler makes a kernel that
+# waits for each load before it issues the next.
 #
 # </details>
 #

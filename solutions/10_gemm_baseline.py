@@ -12,7 +12,7 @@
 # row-major bf16, accumulated in fp32. The entry point is `gemm(a, b, c)`, here and on the pages that follow.
 #
 # You write its parts one at a time. Most of them turn out to be layouts. At the end you write the kernel around them,
-# from an empty cell, and time it.
+# from an empty cell, and time it: on an H200 at 4096³ the course's reaches 395 TFLOP/s, about half of cuBLAS's speed.
 #
 # > **After this page you can** write a tensor-core GEMM in CuTe: swizzled shared memory, cp.async with zeros at the
 # > edges, operands by ldmatrix, mma.sync, a main loop whose barriers you can defend, and stores of whole sectors.
@@ -59,59 +59,28 @@ check("10.1", loaded_bytes)
 # %% [markdown]
 # For each index along K, a block with a tile of m×n performs 2·m·n operations on 2·(m+n) bytes: m·n/(m+n) operations
 # per byte, its **arithmetic intensity**. A kernel whose intensity is below the GPU's own ratio, its peak operations per
-# second divided by its memory bandwidth, is limited by memory.
+# second divided by its memory bandwidth, would be limited by device memory if every load came from there.
 
 # %%
 h200 = hardware_of("NVIDIA H200")
-print(f"H200, from device memory: {h200.flops['bf16'] / h200.bandwidth:.0f} operations per byte")
+ratio = h200.flops["bf16"] / h200.bandwidth
+print(f"H200, from device memory: {ratio:.0f} operations per byte")
 for m, n in [(16, 16), (64, 64), (128, 128), (128, 256)]:
-    print(f"a tile of {m}×{n}: {m * n / (m + n):.0f}")
+    intensity = m * n / (m + n)
+    print(f"a tile of {m}×{n}: {intensity:.0f}; enough if L2 serves {1 - intensity / ratio:.0%} of the bytes")
 
 # %% [markdown]
-# But most loads hit L2, because another block has just read the same tile (notebook 12). The rest is up to **large
+# Most loads do hit L2, because another block has just read the same tile (notebook 12). The rest is up to **large
 # tiles**: here 128×128, and 64 along K, as in Eric Schreiber's ladder of kernels ([Demystifying
 # CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a)), which these pages follow. 64 elements
 # of bf16 are 128 bytes: a row of a tile is one cache line, and spans all 32 banks once.
 #
-# ## One tile's way
-#
 # CuTe's names say where a tensor is: `g` for the block's tile in global memory, `s` for shared memory, `r` for
 # registers. `tCrA` is one thread's part (`t`), divided as the multiplication (`C`) needs it, in registers (`r`), of A.
-# Here are the first 16 rows of A's tile, 64 elements each. T is the thread, V numbers what it holds here. The outline
-# is one **K block**, the 16 elements along K of one MMA instruction:
 
 # %%
 from tensor_layouts import Layout, Swizzle, compose
 from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as mma
-
-# %%
-vectors = Layout(((8, 16), 1), ((16, 1), 0))  # thread → 16 bytes of a row
-moved = compose(Swizzle(3, 0, -4), vectors)  # S < 0: lower bits, the row's, XORed into upper ones
-k_block = [(row, chunk) for row in range(16) for chunk in (0, 1)]
-show_tvs(
-    {
-        "gA (128, 64, k_tiles), in global memory\nT copies a cell: 16 bytes, one cp.async": vectors,
-        "sA (128, 64, 1), in shared memory, swizzled\na row of cells is all 32 banks": moved,
-    },
-    (16, 8),
-    outlined=[k_block, [(row, chunk ^ row % 8) for row, chunk in k_block]],
-    largest=30,
-)
-
-# %% [markdown]
-# `ldmatrix` reads the outlined K block into the registers of a warp. Every lane gets four registers, V0 to V3, of two
-# elements each. The MMA adds its products to accumulators, and at the end each lane rounds its own and stores them as
-# vectors of eight neighbors in C:
-
-# %%
-show_tvs(
-    {
-        "tCrA (8, 4, 4), in registers of warp 0\na cell is a register, two elements": "((4,8),(2,2)):((16,1),(8,64))",
-        "tCgC ((2, 2), 4, (4, 2)), in global memory\na cell is 16 bytes; hatched: other warps": "((4,8),2):((16,1),8)",
-    },
-    (16, 8),
-    largest=30,
-)
 
 # %% [markdown]
 # ## Fragments: which lane holds what
@@ -245,8 +214,7 @@ explain(make_gemm(GemmConfig(), course.single_buffer, smem=smem_layout), a, b, c
 explain(make_gemm(GemmConfig(), course.single_buffer, smem=row_major), a, b, c)
 
 # %% [markdown]
-# Look at the line of `ldmatrix`, and at the banks below it: eight rows meet in the same four banks, and the other 28
-# are idle.
+# Look at the line of `ldmatrix`, and at the banks: eight rows meet in four of them.
 #
 # ## The main loop: load, wait, compute
 #
@@ -273,8 +241,9 @@ show_timeline(Timeline(stages=1, latency=4, transfer=2, compute=3, tiles=5))
 # you write, name them: whose copies does a wait cover, and who may still be reading the buffer that the next load
 # overwrites?
 #
-# The loop over K tiles is a plain `range`, so that the code does not grow with K. The loop over K blocks is
-# `cutlass.range_constexpr`, which unrolls it: a K block selects registers, and an instruction names its registers.
+# A **K block** is 16 elements along K, what one MMA instruction takes. The loop over K tiles is a plain `range`, so
+# that the code does not grow with K. The loop over K blocks is `cutlass.range_constexpr`, which unrolls it: a K block
+# selects registers, and an instruction names its registers.
 #
 # The check simulates your loop. There a copy arrives when a thread waits for it, and no sooner, and two accesses
 # without a barrier between them are a race, in whatever order they come.
@@ -300,7 +269,7 @@ def single_buffer(steps: Steps):
 check("10.5", single_buffer)
 
 # %% [markdown]
-# Remove one of the two barriers and check again; then the other. The message says which hazard each of them prevents.
+# Remove one of the two barriers and check again; then the other.
 #
 # ## Load: who copies what
 #
@@ -362,12 +331,14 @@ def load_inside(path, k_tile, buffer):
 picture = explain("10.6", load_inside)
 
 # %% [markdown]
+# (Lines with `!`: rows of 136 and 72 elements do not all start at whole sectors. That is no fault of yours.)
+#
 # **Exercise 10.6** (about 6 lines). Mend it without a branch around a copy, and without another store to shared memory:
 # at the edges every thread issues as many cp.async as elsewhere. One more fact: a cp.async has two sizes, the bytes
 # that it writes, always 16, and the bytes that it *reads*, 16 or 0; bytes that it does not read are zeros. In CuTe,
 # `cute.copy(tiled_copy, source, target, pred=inside)` sets the second size. `inside` is a tensor of `cutlass.Boolean`
-# in registers, `cute.make_rmem_tensor(shape, type)`, of shape (1, rows, vectors), like notebook 05's mask. Without a
-# decorator, Python's own `for` and `range` unroll the loops.
+# in registers, `cute.make_rmem_tensor(shape, type)`, of shape (1, rows, vectors), like notebook 05's predicates.
+# Without a decorator, Python's own `for` and `range` unroll the loops.
 
 
 # %%
@@ -589,10 +560,10 @@ class MySteps(Steps):
 show_columns(("value", "lane", "warp", "atom"), ("value", "atom", "lane", "warp"))
 
 # %% [markdown]
-# The usual remedy is to exchange data, through shared memory or by shuffles. Another costs nothing. We may choose
+# The usual remedy is to exchange data through shared memory or by shuffles. Another costs nothing. We may choose
 # **which** columns of B a lane multiplies, as long as its results go to the same columns of C. So permute the columns
-# that the MMA sees, as in the lower row, and store C under the same permutation: it is the same tile under another
-# layout, `cute.composition(gB, (columns, None, None))`.
+# that the MMA sees, as in the lower row, and store C under the same permutation: `cute.composition(gB, (columns, None,
+# None))`.
 #
 # Write the MMA's column as digits, the fastest first: *value* (2 in a lane), *lane* (4 in a row), *warp* (the warps
 # along N), *atom* (4 that become one vector) and *rest* (how often all of that repeats in the tile). The layout maps
@@ -628,17 +599,13 @@ picture = explain(
 )
 
 # %% [markdown]
-# Half the sectors of C, in fewer instructions, and no data was exchanged: only two layouts changed. B loses nothing:
-# its rows arrive in another order, but each is still a whole line of 128 bytes.
+# Half the sectors of C, in fewer instructions, and no data was exchanged: only two layouts changed.
 #
 # ## The write-back
 #
-# An **epilogue** turns accumulators into C. It gets this, for one thread:
-
-# %%
-show_source(Accumulators)
-
-# %% [markdown]
+# An **epilogue** turns accumulators into C. It gets an `Accumulators`, `acc`, for one thread: `acc.tCrC`, in fp32, and
+# `acc.tCgC`, their places in C. Both have the shape ((2 columns, 2 rows), M atoms, (4 N atoms, the rest)).
+#
 # Under the permuted view, eight neighbors in C are `eight = ((None, row), m, (None, n))`: the two columns of a lane in
 # four atoms. `acc.tCrC[eight]` are their accumulators, of shape (2, 4), and `acc.tCgC[eight]` their places in C.
 #
@@ -675,6 +642,41 @@ def store(acc: Accumulators):
 check("10.11", store)
 
 # %% [markdown]
+# ## One tile's way
+#
+# Here are the first 16 rows of A's tile, on their way through your parts. Thread T copies one of these cells, V0. The
+# outline is one K block:
+
+# %%
+vectors = Layout(((8, 16), 1), ((16, 1), 0))  # thread → 16 bytes of a row
+moved = compose(Swizzle(3, 0, -4), vectors)  # S < 0: lower bits, the row's, XORed into upper ones
+k_block = [(row, chunk) for row in range(16) for chunk in (0, 1)]
+show_tvs(
+    {
+        "gA (128, 64, k_tiles), in global memory\nT copies a cell: 16 bytes, one cp.async": vectors,
+        "sA (128, 64, 1), in shared memory, swizzled\na row of cells is all 32 banks": moved,
+    },
+    (16, 8),
+    outlined=[k_block, [(row, chunk ^ row % 8) for row, chunk in k_block]],
+    largest=30,
+)
+
+# %% [markdown]
+# `ldmatrix` reads the outlined K block into the registers of a warp. Here V0 to V3 are a lane's four registers, of two
+# elements each. The MMA adds its products to accumulators, and at the end each lane rounds its own and, under 10.10's
+# permutation, stores them as vectors of eight neighbors in C:
+
+# %%
+show_tvs(
+    {
+        "tCrA (8, 4, 4), in registers of warp 0\na cell is a register, two elements": "((4,8),(2,2)):((16,1),(8,64))",
+        "tCgC ((2, 2), 4, (4, 2)), in global memory\na cell is 16 bytes; hatched: other warps": "((4,8),2):((16,1),8)",
+    },
+    (16, 8),
+    largest=30,
+)
+
+# %% [markdown]
 # ## Your kernel, from an empty cell
 #
 # **Exercise 10.12** (about 45 lines). Write `gemm(a, b, c)`: a kernel of your parts, and its `@cute.jit` host function,
@@ -694,11 +696,12 @@ check("10.11", store)
 #   allocator serves both operands;
 # - A's path: `MyCopies(g2s, source, target, places, limit)`. The thread's slice of your TiledCopy has
 #   `partition_S(gA)`, `partition_D(sA)` and `partition_S(cA)`; the limit is `mA.shape`;
-# - accumulators: `tCgC = math.partition_C(gC)`, where `math` is the thread's slice of the TiledMma, and
-#   `tiled_mma.make_fragment_C(tCgC)`, filled by `.fill(0.0)`;
+# - accumulators: `tCgC = math.partition_C(permuted)`, gC's permuted view, where `math` is the thread's slice of the
+#   TiledMma, and `tiled_mma.make_fragment_C(tCgC)`, filled by `.fill(0.0)`;
 # - for the main loop, `MySteps(k_tiles, a, b, rA, rB, tiled_mma, tCrC)`; the number of K tiles is `cute.size(gA,
 #   mode=[2])`;
-# - for the epilogue, `Accumulators(tCrC, tCgC, coordinates, gC, mC.shape, config, math)`; `math` partitions cC, too.
+# - for the epilogue, `Accumulators(tCrC, tCgC, coordinates, gC, mC.shape, config, math)`, with gC in the order of
+#   memory; `math` partitions cC's permuted view, too.
 #
 # The configuration is an argument of the kernel, `config: cutlass.Constexpr`. The host calls
 # `kernel(…).launch(grid=(x, y, z), block=(threads, 1, 1))`. A GPU also times it at 4096³, beside cuBLAS.
@@ -723,7 +726,7 @@ def ampere_kernel(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor, config: cut
 
     gA = cute.local_tile(mA, (bM, bK), (m, None))  # (bM, bK, k_tiles)
     gB = cute.composition(cute.local_tile(mB, (bN, bK), (n, None)), (order, None, None))  # (bN, bK, k_tiles)
-    gC = cute.composition(cute.local_tile(mC, (bM, bN), (m, n)), (None, order))  # (bM, bN)
+    gC = cute.local_tile(mC, (bM, bN), (m, n))  # (bM, bN)
     cA, cB, cC = (cute.make_identity_tensor(matrix.shape) for matrix in (mA, mB, mC))
     cA = cute.local_tile(cA, (bM, bK), (m, None))
     cB = cute.composition(cute.local_tile(cB, (bN, bK), (n, None)), (order, None, None))
@@ -745,7 +748,7 @@ def ampere_kernel(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor, config: cut
 
     tiled_mma = make_mma(config, dtype)
     math = tiled_mma.get_slice(thread)
-    tCgC = math.partition_C(gC)
+    tCgC = math.partition_C(cute.composition(gC, (None, order)))
     tCrC = tiled_mma.make_fragment_C(tCgC)
     tCrC.fill(0.0)
 
@@ -771,8 +774,7 @@ def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 check("10.12", gemm)
 
 # %% [markdown]
-# The next two pages change one part each, first the main loop, then the order of blocks. They use the course's
-# `make_gemm(config, main_loop, order)`: the same kernel, with its parts as arguments.
+# The next two pages use the course's `make_gemm(config, main_loop, order)`: the same kernel, with parts as arguments.
 #
 # What did your kernel do? One block, two K tiles: C is cp.async, R ldmatrix, M mma, S a store.
 
@@ -793,8 +795,7 @@ with suppress(NotImplementedError):  # until you have written gemm
     print(counts(compiled.ptx))
 
 # %% [markdown]
-# Check the numbers by hand: a tile of 128×64 is 1,024 vectors for 128 threads, so 8 for A and 8 for B. A warp has 64×64
-# of C, which is 4×8 mmas in each of four K blocks. Here is the order:
+# A warp has 64×64 of C: 4×8 mmas in each of four K blocks. Here is the order:
 
 # %%
 with suppress(NotImplementedError):
@@ -812,14 +813,15 @@ show_ladder("10")
 show_figure("gemm_ladder_10")
 
 # %% [markdown]
-# At 4096³ that is about half of cuBLAS's speed. (Notebook 12 explains the dip at 3072.) On an **A100** cuBLAS uses the
-# same instructions as this kernel; there the published ladder starts at 101% of cuBLAS at 2048³ and ends at 116%. On a
-# **Hopper** GPU cuBLAS uses WGMMA, which reads its operands from shared memory. mma.sync cannot keep up: even with
-# nothing to wait for, it ends at the red dotted line (623 TFLOP/s). There the fair comparison is with other kernels
-# made of mma.sync, such as NVIDIA's example in the figure. Notebook 14 changes the instructions.
+# At 4096³ that is about half of cuBLAS's speed. (Notebook 12 explains the dip at 3072.) On an **A100** cuBLAS uses
+# mma.sync as well; Schreiber's first kernel, the same design, is published there at 101% of cuBLAS at 2048³, and his
+# last at 116%. On a **Hopper** GPU cuBLAS uses WGMMA, which reads its operands from
+# shared memory. mma.sync cannot keep up: even with nothing to wait for, it ends at the red dotted line (623 TFLOP/s).
+# There the fair comparison is with other kernels made of mma.sync, such as NVIDIA's example in the figure. Notebook 14
+# changes the instructions.
 #
-# What limits this kernel on both? While tiles are in flight the tensor cores are idle, and while they work nothing is
-# in flight. An SM holds two blocks, which fill some of each other's gaps. The next page fills them by design.
+# In the loop, a block has nothing to multiply while its tile is in flight, and nothing in flight while it multiplies.
+# The next page changes that.
 #
 # ## What to remember
 #

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 95
+#     minutes: 105
 #     summary: The next tile travels while this one is multiplied; then the same again, in registers.
 # ---
 
@@ -12,14 +12,11 @@
 # idle; while they compute, no load is in flight. This page gives shared memory a second buffer, so that the next tile
 # arrives while this one is multiplied. Then it does the same one level closer to the tensor cores, with registers.
 #
-# You write the GEMM's main loop; the rest of that kernel stays as it is. At the end you write a small kernel of your
-# own.
-#
 # > **After this page you can** say whether memory, arithmetic or the number of buffers limits a pipeline, write a
 # > double-buffered loop and say which barriers it needs, fetch registers ahead across the end of a tile, and write a
 # > pipelined kernel of your own.
 # >
-# > **It takes** about 95 minutes, on any machine; a GPU from sm_80 on times your loops.
+# > **It takes** about 105 minutes, on any machine; a GPU from sm_80 on times your loops.
 
 # %%
 import cutlass
@@ -88,7 +85,7 @@ check("11.1", period)
 #
 # With two barriers, two buffers are enough where (latency + transfer + compute) / 2 ≤ max(transfer, compute); with one
 # barrier, where latency + transfer ≤ compute. In the example a tile takes 4.5 or 6 ticks. Where the arithmetic takes
-# longer than a load from issue to arrival, both schedules take *compute*, and the second barrier gains nothing. No
+# longer than latency + transfer, both schedules take *compute*, and the second barrier gains nothing. No
 # number of buffers makes a tile take less than max(transfer, compute).
 #
 # </details>
@@ -149,8 +146,7 @@ show_ladder("10.12", "11.2")
 
 # %% [markdown]
 # Here are two pictures of one block with four K tiles, simulated: notebook 10's loop, and yours. C issues copies, c
-# commits them, w waits for them, R is ldmatrix, M the arithmetic, | a barrier. Find each C and its w. The two lower
-# panels show the banks, as in notebook 10.
+# commits them, w waits for them, R is ldmatrix, M the arithmetic, | a barrier. Find each C and its w.
 
 # %%
 a, b, c = torch.randn(128, 256).bfloat16(), torch.randn(128, 256).bfloat16(), torch.zeros(128, 128).bfloat16()
@@ -160,35 +156,37 @@ explain(make_gemm(GemmConfig(), course.single_buffer), a, b, c)
 explain(make_gemm(GemmConfig(stages=2), double_buffer), a, b, c)
 
 # %% [markdown]
-# In the first picture each C is followed at once by its own w. In the second, from tile 1 on, the whole arithmetic of a
-# tile lies between a C and its w. (The simulator knows the order of instructions, not how long they take.)
+# In the first picture each C is followed at once by its own w; in the second a tile's arithmetic lies between them.
+# (The simulator knows the order of instructions, not how long they take.)
 #
 # ## The same again, in registers
 #
 # Within a tile there is a smaller *load, wait, compute*: `ldmatrix` brings a K block's operands from shared memory, and
 # the mma that needs them waits until they are there. The remedy is the same: fetch K block *b* + 1, *then* multiply
-# block *b*. The buffers are registers; `fetch(b, …)` fills those of block *b*. A label is tile.block, and the thick
-# line is the barrier that follows the wait for a tile:
+# block *b*. The buffers are registers; `fetch(b, …)` fills those of block *b*. A label is tile.block, gray a tile's
+# copies in flight, hatched a tick in which the tensor cores wait. Tile 0 has arrived before the picture begins; the
+# thick line is the barrier after the wait for a tile:
 
 # %%
 show_fetches(tiles=3, k_blocks=4)
 
 # %% [markdown]
 # Look at the barrier in the lower picture: it is *inside* the arithmetic. A K block of the old tile is fetched and not
-# yet multiplied, so when the barrier opens, the tensor cores have work at once.
+# yet multiplied, so when the barrier opens, the tensor cores have work at once. The 24 and 13 ticks are of one warp
+# alone, whose fetch takes as long as its mma. On an SM eight warps take turns, so expect less than that on a GPU.
 #
 # Are there enough registers? Each of the four K blocks takes 32, and there are 128 accumulators: 256 in all, and a
 # thread can have 255. But only two blocks are live at a time, the one that is multiplied and the one that is fetched.
 #
 # **Exercise 11.3** (about 21 lines). Write the loop of the lower picture, `register_pipeline(steps)`:
 #
-# - each K block is fetched once, while the K block before it is multiplied, also across the end of a tile;
+# - each K block is fetched once, while the K block before it is multiplied, also across the end of a tile. In the last
+#   step, which has no next tile, one idle fetch does no harm, if its operands are never multiplied;
 # - the next tile is in flight while this one is multiplied, as in 11.2;
 # - one barrier before the loop and one a tile; the loop over K tiles is a plain `range`.
 #
 # Three questions lead to it. Which fetch needs the next tile, so where must the wait be? Why does that one barrier also
-# say that the buffer of the old tile is free? What must have arrived before the loop begins? In the last step there is
-# no next tile; a fetch from its buffer does no harm if its operands are never multiplied. A tile's last K block is
+# say that the buffer of the old tile is free? What must have arrived before the loop begins? A tile's last K block is
 # known at compile time: test for it with `if cutlass.const_expr(…)`.
 
 
@@ -222,17 +220,18 @@ def register_pipeline(steps: Steps):
 check("11.3", register_pipeline)
 
 # %% [markdown]
-# This is your GEMM, with the same entry point as always:
+# This is your GEMM, with the same entry point as always. In its picture, find the last R of a step, after the barrier
+# and before the last M:
 
 # %%
 gemm = make_gemm(GemmConfig(stages=2), register_pipeline)
+explain(gemm, a, b, c)
 
 # %% [markdown]
 # ## What the compiler made of it
 #
-# Here are notebook 10's loop and one with both of this page's pipelines, the course's. (To see yours, put `gemm` in its
-# place.) In the first, each group of `ldmatrix` is followed by the mmas that need it. In the second, find the wait and
-# the barrier, and the group of mmas after them: where were its operands fetched?
+# Here are notebook 10's loop and the course's with both pipelines. In the second, find the wait and the barrier, and
+# the group of mmas after them: where were its operands fetched?
 
 # %%
 SQUARE = [TensorSpec((4096, 4096), "bf16")] * 3
@@ -244,8 +243,8 @@ for name, kernel in {
     print(f"{name}: {compiled}\n{story(compiled.ptx)}\n{counts(compiled.ptx)}\n")
 
 # %% [markdown]
-# `ptxas`, which turns PTX into machine code, may move an `ldmatrix` ahead of an mma within a tile. It may not move one
-# across a barrier: only you can place that fetch.
+# A barrier orders accesses to shared memory, so no compiler may move an `ldmatrix` ahead of it: only you can place that
+# fetch among the mmas.
 #
 # The cost is twice the shared memory. An SM still holds two blocks: registers allow two, and the buffers of two, 2 ·
 # 65,536 bytes, fit into its shared memory.
@@ -253,24 +252,25 @@ for name, kernel in {
 # ## The ladder so far
 
 # %%
-show_ladder("10", "11")
+show_ladder("11.2", "11.3")
 
 # %%
 show_figure("gemm_ladder_11")
 
 # %% [markdown]
-# The second buffer gains 9 to 11%, and registers fetched ahead 6 to 7% more. Why so little, when the first picture
-# halves the time of a tile? Its ticks are an example, and it shows one block alone. An SM holds two: while one waits,
-# the other multiplies, so notebook 10's loop had already filled a part of the gaps.
+# The second buffer gains 9 to 11%, and registers fetched ahead 6 to 7% more. Why so little, when in the pictures a tile
+# takes half as long? Their ticks are examples, and they show one block or warp alone. At 4096³ an SM holds two blocks,
+# and one can multiply while the other waits. Notebook 13 tests that. At 1024³, where each block has an SM to itself, a
+# third stage raises an H200's 101 TFLOP/s to 142; at 4096³ it gains nothing.
 #
-# In [Eric Schreiber's ladder](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a) the second buffer
-# took the kernel from 101% to 111% of cuBLAS at 2048³, as published for an A100. On Hopper, compare each rung with the
-# one before it, and with NVIDIA's example for these instructions: *11 two buffers* is level with it or slightly ahead.
+# In [Eric Schreiber's ladder](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a), on an A100, the
+# second buffer went from 101% to 111% of cuBLAS at 2048³. On Hopper, compare each rung with the one before it.
 #
 # ## Your kernel, from an empty cell
 #
-# A language model that writes one token multiplies each of its weights by a *vector*. Nothing is reused, and memory's
-# latency is all there is to hide.
+# A language model that writes one token multiplies each of its weights by a *vector*. No weight is reused: shared
+# memory is only a place where copies can be in flight without taking registers. The check counts copies, sectors and
+# tiles in flight; the kernel's speed was not measured.
 #
 # **Exercise 11.4** (about 30 lines). Write `matvec(a, b, c)`, a kernel and its `@cute.jit` host function: c = a · bᵀ,
 # where a is (M, K), b (1, K) and c (M, 1), all row-major bf16; M and K are multiples of 64. It sums in fp32.
@@ -279,7 +279,7 @@ show_figure("gemm_ladder_11")
 #   flight, also in the last step but one. How many rows and columns make a tile, and which thread copies what, is up to
 #   you; a warp's copies fill whole sectors.
 # - Each element of `a` is copied once, and read from shared memory once, without a bank conflict.
-# - **There is no barrier.** Which thread, then, must read what another one's copy brought?
+# - **There is no barrier**, so no thread may read what another thread has copied.
 #
 # | at hand | |
 # |---|---|
@@ -356,7 +356,6 @@ explain("11.4", matvec, shape=(64, 1, 320))
 #   only makes that buffer free earlier.
 # - Each level of the memory hierarchy can have such a pipeline: global to shared by tiles, shared to registers by K
 #   blocks.
-#
 # - A wait covers the thread's own copies. A barrier is for the copies of others.
 #
 # Next: which block computes which tile, and nothing else.

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 110
+#     minutes: 112
 #     summary: Which tiles are computed together, what L2 then has to hold, and what that is worth.
 # ---
 
@@ -10,13 +10,14 @@
 #
 # The blocks of a GEMM are independent: any order of them gives the same C. But a few hundred blocks run at the same
 # time, and the tiles that they read compete for the L2 cache. A few lines at the top of the kernel choose which tiles
-# are computed *together*. Nothing else changes, neither the loop nor the layouts.
+# are computed *together*. Nothing else changes. At 8192³ the order in groups of 8
+# reads less than half as much from an H200's memory, and gains 1.6%: this page is about both numbers.
 #
 # > **After this page you can** count the tiles that a wave of blocks reads, test that an order of blocks computes each
 # > tile once, remap the blocks of a kernel, also onto a triangle, compute the L2 hit rate of an order, and predict
 # > which sizes lose speed to the last wave.
 # >
-# > **It takes** about 110 minutes, on any machine; a GPU times exercise 12.4.
+# > **It takes** about 112 minutes, on any machine; a GPU times exercise 12.4.
 
 # %%
 from collections import Counter, OrderedDict
@@ -27,7 +28,7 @@ import cutlass
 
 from tutorlib import (
     MEMORY_READ, all_sweep_results, by, check, explore_block_order, hardware_of, l2, show_block_order, show_figure,
-    show_ladder, show_source, show_speeds,
+    show_ladder, show_speeds,
 )  # fmt: skip
 from tutorlib.kernels.ampere import GemmConfig, make_gemm, multistage
 
@@ -76,13 +77,8 @@ show_block_order((16, 16), {"raster": l2.raster, "groups of 4": partial(l2.group
 #
 # Eric Schreiber's [ladder](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a) has a step that
 # remaps the blocks. As published, it takes the kernel from 111% to 112% of cuBLAS at 2048³ on an A100.
-# `l2.as_published` computes the same mapping:
-
-# %%
-show_source(l2.as_published)
-
-# %% [markdown]
-# Before you time an order of blocks, verify one thing: does every tile get exactly one block?
+# `l2.as_published` computes the same mapping. Before you time an order of blocks, verify one thing: does every tile get
+# exactly one block?
 #
 # **Exercise 12.2** (about 5 lines). Write `visits(order, rows, columns)` for a function `order(block, rows, columns)` →
 # `(m, n)`. Blocks are numbered from 0 to rows · columns − 1. Return two sorted lists: the tiles of the grid that no
@@ -104,8 +100,7 @@ def visits(order, rows, columns):
 check("12.2", visits)
 
 # %% [markdown]
-# Let it judge the published order. **Predict** from the source: for which numbers of rows is it right, and which order
-# is it then?
+# Let it judge the published order:
 
 # %%
 with suppress(NotImplementedError):  # until you have written visits
@@ -114,18 +109,10 @@ with suppress(NotImplementedError):  # until you have written visits
         raster = all(l2.as_published(b, rows, 16) == l2.raster(b, rows, 16) for b in range(rows * 16))
         print(f"{rows} rows: {len(never)} tiles without a block, {len(often)} with several; raster order: {raster}")
 
-# %%
-show_block_order((12, 16), {"as published, 12 rows": l2.as_published, "groups of 8": l2.grouped}, 32)
-
 # %% [markdown]
-# No block computes the hatched tiles; several blocks compute those with a red outline.
-#
-# - **Where 8 divides the rows, it is raster order.** The row, outer % (rows / 8) · 8 + inner, is block % rows: the
-#   number is split into digits and put together again. The published size is such a case, so the order of the blocks
-#   does not explain the step from 111 to 112%.
-# - **Where 8 does not divide the rows, it is wrong.** A block whose tile would be below the last row falls back to its
-#   raster tile, which another block computes as well; other tiles are left out. At square powers of two, where such
-#   kernels are usually measured, the bug never shows.
+# Where 8 divides the rows, it is raster order, as at the published size: so the order does not explain the step from
+# 111 to 112%. Elsewhere it is wrong: some tiles get two blocks and others none. At square powers of two, where such
+# kernels are usually measured, the bug never shows.
 #
 # ## How high should a group be?
 #
@@ -174,9 +161,11 @@ show_block_order((16, 5), {f"groups of {n}": partial(l2.grouped, group=n) for n 
 # The top of `make_gemm`'s kernel is `m, n = order(block, rows, columns)`, and everything below it uses only *m* and
 # *n*. Raster order is `block % rows, block // rows`. Now you write `order`, without `l2.grouped`.
 #
-# The block's number is known only at run time. Python's `if`, `min`, `divmod` and `int()` would need its value at
-# compile time. Arithmetic is traced into the kernel: `//`, `%`, `*`, `+`, `-`, and `cutlass.min(a, b)`. `rows` and
-# `columns` are known while the kernel is compiled, so anything in Python may choose the height of the groups from them.
+# The block's number is known only at run time. In notebook 11 `if` worked with such a value because `@cute.jit`
+# rewrites a function's branches. `order` has no decorator: Python's own `if`, `min`, `divmod` and `int()` need the
+# value while the kernel is compiled. Arithmetic is traced into the kernel: `//`, `%`, `*`, `+`, `-`, and
+# `cutlass.min(a, b)`. `rows` and `columns` are known while the kernel is compiled, so anything in Python may choose the
+# height of the groups from them.
 #
 # **Exercise 12.4** (about 5 lines). Write `in_groups(block, rows, columns)` → `(m, n)`: groups of rows, with a height
 # that you choose.
@@ -207,13 +196,12 @@ check("12.4", in_groups)
 gemm = make_gemm(GemmConfig(stages=2), multistage, order=in_groups)
 
 # %% [markdown]
-# That is notebook 11's kernel with your order of blocks. A block reads the same number of bytes, whichever tile it has.
-# The order only changes which blocks read at the same time, and so how much L2 can serve.
+# A block reads the same bytes, whichever tile it has. The order changes which blocks read at the same time.
 #
 # ## From footprint to traffic
 #
 # The footprint treats each wave by itself. But where L2 still holds a tile when the next wave asks for it, memory need
-# not send it again. To know how much L2 saves, replay all loads through a model of it.
+# not send it again. To know how much L2 saves, send all loads through a model of it.
 #
 # **Exercise 12.5** (about 9 lines). Write `tiles_fetched(waves, steps, room)`: how many tiles device memory sends.
 # `waves` is a list as `l2.waves` returns it. The blocks of a wave walk along K in lockstep: in each of the `steps`,
@@ -244,8 +232,10 @@ def tiles_fetched(waves, steps, room):
 check("12.5", tiles_fetched)
 
 # %% [markdown]
-# Now let your function count for an H200. Its L2 has two halves, and both keep a line that SMs of both sides read; so
-# the model's L2 has half of the bytes.
+# Now let your function count for an H200. By [its
+# whitepaper](https://images.nvidia.com/aem-dam/en-zz/Solutions/data-center/nvidia-ampere-architecture-whitepaper.pdf)
+# an A100's L2 has two partitions, each of which caches data for its own SMs. We assume the same here. Then both keep a
+# line that SMs of both sides read, and the model's L2 has half of the bytes.
 
 # %%
 h200 = hardware_of("NVIDIA H200")
@@ -267,13 +257,14 @@ with suppress(NotImplementedError):  # until you have written tiles_fetched
             print(f"{size}: {name:12} hit rate {hit_rate:.0%}, {from_memory / 1e9:4.2f} GB from memory")
 
 # %% [markdown]
-# At 8192 a wave reads more than L2 holds, so in this model the next one finds nothing that it needs, and the bytes are
-# your footprints times the 128 steps. Groups of 8 raise the hit rate from 87 to 92%, which sounds like little, and take
-# more than a third off the bytes: look at the misses.
+# In all its steps together a wave reads more than the model's L2 holds, at both sizes: the next one finds nothing that
+# it needs, and the bytes are your footprints times the steps. At 8192 groups of 8 raise the hit rate from 87 to 92%,
+# which sounds like little, and take more than a third off the bytes: look at the misses.
 #
-# **Predict:** at 8192, how much slower is raster order than groups of 8? Work it out: how long do the bytes take at the
-# datasheet's bandwidth, 4.8 TB/s, and how long does the arithmetic take, at the 623 TFLOP/s of `mma.sync` alone? In the
-# explorer you can change the grid, the order and the size of L2; its caption has the hit rate and the bytes.
+# **Predict:** at 8192, how much slower is raster order than groups of 8? How long do the bytes take at the
+# datasheet's bandwidth, 4.8 TB/s, and how long does the arithmetic take, at the 623 TFLOP/s of `mma.sync` alone? The
+# explorer has K = 4096. Below its picture it prints the hit rate and the bytes; *drift* is the difference in pace
+# between the slowest block and the fastest. Set 32 rows, raster order and a small L2, then move it.
 
 # %%
 explore_block_order(rows=32, columns=32, in_flight=128, l2_mb=30)
@@ -282,16 +273,15 @@ explore_block_order(rows=32, columns=32, in_flight=128, l2_mb=30)
 # ## Measured
 #
 # Here is the same two-stage kernel with its blocks in other orders: on the left its speed, on the right its traffic
-# from memory at 8192, by the GPU's counters. (The black strokes are the explorer's model, in which the blocks of a wave
-# drift apart.)
+# from memory at 8192, by the GPU's counters.
 
 # %%
 show_figure("gemm_orders")
 
 # %% [markdown]
 # On the right the bars differ a lot; on the left the lines hardly do. The numbers: each order's speed relative to
-# raster order, with the spread of the measurement; then, at 8192, the bytes by your count and by the GPU's counters.
-# *Alone* is the time that the counted bytes take at the datasheet's bandwidth.
+# raster order; then, at 8192, the bytes by your count and by the counters. *Alone* is the time that the counted bytes
+# take at the datasheet's bandwidth.
 
 # %%
 with suppress(NotImplementedError):  # until you have written tiles_fetched
@@ -315,17 +305,18 @@ with suppress(NotImplementedError):  # until you have written tiles_fetched
             )
 
 # %% [markdown]
-# **A count is as good as its assumptions.** For groups of 4 and 8 your count is within 3% of the counters. For raster
-# order the counters say 3.31 GB, and lockstep 2.31: real blocks drift apart, and in raster order the blocks that share
-# a tile of A start 64 places apart, so L2 may have dropped it before the later ones ask. Count to find candidates; let
-# the counters choose.
+# **A count is as good as its assumptions.** For groups of 4 and 8 your count is within 3% of the counters. For groups
+# of 16 the counters say 1.44 GB and lockstep 1.19, and for raster order 3.31 and 2.31. A likely reason: real blocks
+# drift apart, and in raster order those that share a tile of A start 64 places apart, so L2 may have dropped it before
+# the later ones ask.
 #
 # **Fewer bytes are not more speed.** At 8192 groups of 8 read less than half as much as raster order, and gain under
 # 2%. Groups of 4 read a quarter less, and are slower. The bytes alone take less time than the kernel, in every order:
 # the copies run beside the arithmetic, and as long as they arrive in time, their origin does not matter.
 #
 # So a better hit rate is worth your time where memory is close to being the limit: on a GPU with a smaller L2, less
-# bandwidth or faster arithmetic. Notebooks 14 and 15 bring faster arithmetic, and ask the question again.
+# bandwidth or faster arithmetic. Notebook 07's cuTile GEMM, by WGMMA, is such a case: at 8192³ strips of 8 rows raise
+# it from 652 to 746 TFLOP/s on an H200. Notebooks 14 and 15 bring WGMMA to CuTe, and ask the question again.
 #
 # ## Is it partition camping?
 #
@@ -333,10 +324,10 @@ with suppress(NotImplementedError):  # until you have written tiles_fetched
 # the *same* memory channel, that channel queues while the others idle: **partition camping**. On GPUs of 2009 a few
 # bits of the address selected the channel.
 #
-# Turn it into a prediction. All blocks walk along K at the same time, so they read addresses that differ by multiples
-# of a row. With K = 8192 a row is 2¹⁴ bytes; with K = 8128 or 8256 it is not a power of two. If a few bits still
-# selected the channel, 8192 would be slower than its neighbors, most of all with a tall A, where memory is close to
-# being the limit. In TFLOP/s (*8192* is 8192³):
+# Turn it into a prediction. Blocks walk along K together, at addresses that differ by multiples of a row. With K = 8192
+# a row is 2¹⁴ bytes; with K = 8128 or 8256 it is not a power of two. If a few bits still selected the channel, 8192
+# would be slower than its neighbors, most of all with a tall A, where memory is close to being the limit. In TFLOP/s
+# (*8192* is 8192³):
 
 # %%
 show_speeds("gemm_pitch")
@@ -392,8 +383,8 @@ check("12.6", busy)
 show_speeds("gemm_waves")
 
 # %% [markdown]
-# The slowest size is 2560; the count of waves said 2944. Here is your count beside the three-stage kernel, both in
-# units of their value at 3584:
+# With three stages the slowest size is 2560; the count of waves said 2944. (With two they differ by less than 1%.) Here
+# is your count beside the three-stage kernel, both in units of their value at 3584:
 
 # %%
 with suppress(NotImplementedError):  # until you have written busy
@@ -424,8 +415,12 @@ with suppress(NotImplementedError):  # until you have written busy
 # - The map from a block's number to its tile, m ≥ n, is integer arithmetic, without a square root. Row m of the
 #   triangle has m + 1 tiles: which rows of different lengths make rows of equal length? Test it in Python, as in 12.2,
 #   before you use it in the kernel.
-# - `block=(16, 16, 1)` makes `cute.arch.thread_idx()` (x, y, 0), and the 32 threads of a warp run along x first. The
-#   launch is as in 10.12.
+# - On the diagonal both places are in the block's own tile. Two threads may store one element there: their sums have
+#   the same products in the same order.
+# - `block=(16, 16, 1)` makes `cute.arch.thread_idx()` (x, y, 0). The launch is as in 10.12.
+#
+# The check counts blocks and stores, not sectors: this kernel is about the map, and its loads from global memory are
+# not coalesced.
 
 
 # %%
@@ -472,17 +467,13 @@ def gram(a: cute.Tensor, c: cute.Tensor):
 check("12.7", gram)
 
 # %% [markdown]
-# Rows m and T − 1 − m together have T + 1 tiles, so the triangle folds into a rectangle, and a division and a remainder
-# find the place.
-#
 # ## The ladder so far
 #
-# 12.4 is timed at 8192³ and the rows above it at 4096³, so its row has no gain over them; at 8192³, over raster order,
-# it is the +1.6% of *Measured*. In the figure *12 grid swizzle* covers *11 two buffers* up to 4096: there the course's
-# order is raster order.
+# 12.4 is timed at 8192³; its gain over raster order is the +1.6% of *Measured*. In the figure *12 grid swizzle* covers
+# *11 two buffers* up to 4096: there the course's order is raster order.
 
 # %%
-show_ladder("10", "11", "12")
+show_ladder("12")
 
 # %%
 show_figure("gemm_ladder_12")

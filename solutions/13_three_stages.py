@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 145
+#     minutes: 165
 #     appendix: 20
 #     summary: A main loop for any number of stages, what a stage costs, and a kernel of your own from an empty cell.
 # ---
@@ -18,7 +18,7 @@
 # > **After this page you can** write a pipeline of any depth, say what a stage costs and where it pays, tune a GEMM by
 # > arithmetic before you measure, and write a tensor-core GEMM from an empty cell, also for a column-major operand.
 # >
-# > **It takes** about 145 minutes, on any machine; a GPU times the kernels; its appendix about 20 more.
+# > **It takes** about 165 minutes, on any machine; a GPU times the kernels; its appendix about 20 more.
 
 # %%
 from dataclasses import dataclass
@@ -52,8 +52,8 @@ show_timeline(*(Timeline(n, latency=6, transfer=1, compute=3, tiles=8, at_once=F
 # `cp_async_wait_group(n)` waits until at most the *n* newest groups are in flight. It counts groups, not tiles. How
 # many may stay in flight at that wait? As many as were committed after the group of tile *k* + 1.
 #
-# Here is a step for three stages, with the commit where the listing in Schreiber's article has it (his own kernel has
-# it elsewhere). The results are right as long as the last tile happens to arrive in time:
+# Here is a step for three stages, with the commit where the listing in Schreiber's article has it. The results are
+# right as long as the last tile happens to arrive in time:
 #
 # ```python
 # for k_tile in range(k_tiles):
@@ -78,8 +78,8 @@ show_timeline(*(Timeline(n, latency=6, transfer=1, compute=3, tiles=8, at_once=F
 # **Exercise 13.1** (about 23 lines). Write `multistage(steps)` for any `steps.stages` from 2 on, with the calls of
 # notebook 11.
 #
-# - From the second K block of a tile on, the loads of the STAGES − 1 next tiles are in flight, also near the end of K
-#   as far as tiles are left.
+# - From the second K block of a tile on, the loads of the STAGES − 1 next tiles are in flight, near the end of K as far
+#   as tiles are left.
 # - Registers are fetched one K block ahead, as in 11.3, and there is one barrier a tile. The loop is a plain `range`.
 # - It is right for 2, 3, 4 and 5 stages, for two and four K blocks in a tile, and where K has fewer tiles than there
 #   are stages. The simulator tries all of these.
@@ -224,14 +224,14 @@ show_speeds("gemm_depth")
 # block runs on an SM where there were two. A tile of K = 32 is multiplied in half the time, so the same number of
 # stages bridges half the latency, and the fourth pays, too.
 #
-# This is the lesson of the page: **a pause is filled by another tile of your own, or by another block.** The first
+# **A pause is filled by another tile of your own, or by another block.** The first
 # costs buffers, the second registers and shared memory, and they compete for the SM.
 #
-# ## The fastest configuration
+# ## The fastest configuration at one size
 #
 # Stages, tile and warps depend on each other. A larger tile needs fewer bytes for its arithmetic (10.1). A thread keeps
 # its accumulators in registers, of which it has at most 255, so a larger tile needs more warps. A shorter step along K
-# makes room for more stages, and costs more barriers. Five numbers need no measurement:
+# makes room for more stages, and costs more barriers. Five numbers are arithmetic:
 #
 # | | by | the five fastest at 4096³ have |
 # |---|---|---|
@@ -241,14 +241,15 @@ show_speeds("gemm_depth")
 # | KiB in flight on an SM | the same, and the tile | 48 or more |
 # | `busy` | 12.6 | 0.96 or more |
 #
-# The traffic of a K tile: its elements are written once; then all warps along N read each row of A, and all warps along
-# M each row of B.
+# The last column was read from the measurements below: beforehand you know only that each number can be too small, not
+# how much is enough. The traffic of a K tile: its elements are written once; then all warps along N read each row of A,
+# and all warps along M each row of B.
 #
 # **Exercise 13.3** (about 1 line). Write `tuned()`, which returns a `GemmConfig(tile, warps, stages)` that passes all
-# five counts at 4096³ on an H100 or H200, and does not spill. Each of the four configurations of 13.2's table misses
-# one: which? Use a cell for the arithmetic. The check compiles your configuration with the course's loop and notebook
-# 12's order of blocks, and names the first count that it misses. On a GPU it is timed instead: for the last point it
-# must reach 98% of the course's own speed.
+# five counts at 4096³ on an H100 or H200, and does not spill. All four configurations of 13.2's table miss the same
+# one, and one of them misses more: which?  The check compiles your configuration with the
+# course's loop and notebook 12's order of blocks, and names the first count that it misses. On a GPU it is timed
+# instead: for the last point it must reach 98% of the course's own speed.
 
 
 # %%
@@ -269,8 +270,7 @@ check("13.3", tuned)
 show_figure("gemm_stages")
 
 # %% [markdown]
-# The lesson is in this map, too. A block of 128×256×32 is alone on its SM, and a third stage makes it almost one and a
-# half times as fast. Two blocks of 128×128×64 fill each other's pauses.
+# A block of 128×256×32 is alone on its SM: a third stage makes it almost one and a half times as fast.
 #
 # Here are four of the five numbers for each box. The last column is its speed, as a share of the fastest.
 
@@ -292,9 +292,7 @@ for swept in all_sweep_results("gemm_stages"):
         )
 
 # %% [markdown]
-# Each row below the five fastest lacks at least one of the numbers. Beware: the thresholds were read from this table,
-# after the measurement. Beforehand you know only that each number can be too small, not how much is enough. The numbers
-# find the candidates; the measurement chooses.
+# Each row below the five fastest lacks at least one of the numbers. They find the candidates; the measurement chooses.
 
 # %%
 show_ladder("13.1", "13.3")
@@ -302,9 +300,8 @@ show_ladder("13.1", "13.3")
 # %% [markdown]
 # ## Your rung
 #
-# Since 10.12 you have written three parts of the kernel anew: the loop (13.1), the order of the blocks (12.4) and the
-# configuration (13.3). `make_gemm(config, main_loop, order)` returns the host function of 10.12's kernel with these
-# parts.
+# `make_gemm(config, main_loop, order)` returns the host function of 10.12's kernel with your configuration (13.3), loop
+# (13.1) and order (12.4).
 #
 # **Exercise 13.4** (about 1 and about 1 line). Bring `in_groups` from 12.4 (`l2.grouped` with a fixed height does the
 # same). Then make the host function of your three parts in `my_gemm`, and call it. A `@cute.jit` function may call
@@ -336,26 +333,49 @@ check("13.4", my_gemm)
 show_beside({"yours": my_gemm}, sizes=(1024, 2048, 4096, 8192))
 
 # %% [markdown]
-# The ladder so far, by the course's solutions, and its speeds over sizes. The figure has one more rung: the loop of *13
-# loads spread* issues the loads after the first K blocks' multiplications, so that no copy delays an `ldmatrix`.
+# ## The same loads, in other places
+#
+# The largest gain beyond 13.3 comes from moving loads. In 13.1 a step begins by issuing all copies of a tile, in front
+# of the `ldmatrix` that the next mma needs. The course's `loads_spread` issues A's after the first K block's mma, and
+# B's after one in the middle of the tile:
+#
+# ```python
+# for k_block in cutlass.range_constexpr(last):              # all but the last K block
+#     steps.fetch(k_block + 1, read)
+#     steps.multiply(k_block)
+#     if cutlass.const_expr(k_block == 0):
+#         steps.a.load(cutlass.min(ahead, steps.k_tiles - 1), write)
+#     if cutlass.const_expr(k_block == (last - 1) // 2):
+#         steps.b.load(cutlass.min(ahead, steps.k_tiles - 1), write)
+# cute.arch.cp_async_commit_group()                          # then wait, barrier, fetch and multiply the last
+# ```
+#
+# Near the end of K it loads the last tile once more, which is never read, in place of a branch. Here is what each loop
+# becomes:
 
 # %%
-show_ladder("10", "11", "12", "13.1", "13.3", "13.4")
+for loop in (course.multistage, course.loads_spread):
+    print(story(compile_cute(make_gemm(GemmConfig((128, 128, 64), stages=3), loop), SQUARE).ptx))
+
+# %% [markdown]
+# With the tuned tile it raises an H200 from 0.60 to 0.64 of cuBLAS's speed at 4096³, and from 0.63 to 0.66 at 8192³
+# (the figure's *13 loads spread*). How much is due to the places, and how much to the missing branch, was not measured.
+# 13.4 takes such a loop, too: move `steps.load` in your `multistage`, and check again.
 
 # %%
 show_figure("gemm_ladder_13")
 
 # %% [markdown]
-# The dotted red line is mma.sync with nothing to wait for; cuBLAS, with other instructions, exceeds it. At 768
-# *three stages* is ahead of *tuned*, which was tuned at 4096: the tiles of *tuned* are twice as large, so half as many
-# SMs have one. The next figure is a roofline: it adds the limits of the datasheet and the rungs of notebooks 14 and 15:
+# The dotted red line is mma.sync with nothing to wait for; cuBLAS, with other instructions, exceeds it. From 512 to
+# 1024, and at 3072, *three stages* is ahead of *tuned*, which was tuned at 4096: the tiles of *tuned* are twice as
+# large, so fewer SMs have work. Notebook 16 chooses a configuration for each shape. The next figure is a roofline: it
+# adds the limits of the datasheet and rungs of notebooks 14 and 16:
 
 # %%
 show_figure("roofline")
 
 # %% [markdown]
-# At the left end no kernel is near a limit: there is too little work for 132 SMs, and each kernel also needs time that
-# does not shrink with it, for its launch, first load and last store.
+# At the left end no kernel is near a limit: there is too little work for 132 SMs, and launches take time.
 #
 # ## A GEMM that no cell fits: A column-major
 #
@@ -424,21 +444,22 @@ check("13.5", trans_row)
 # - Its tile of C is 128×128 or more, and it has three stages or more. The loop over K tiles is not unrolled.
 # - `cp.async` of 16 bytes; `ldmatrix`, with `transpose=True` for A; `mma.sync`; whole sectors of C.
 # - One barrier for each K tile, and the blocks in your `in_groups` order.
-# - No bank conflict and no spill; nothing is fetched from shared memory twice, or stored twice.
+# - No bank conflict and no spill; but for the idle fetch of the last step, nothing is fetched from shared memory twice,
+#   and nothing is stored twice.
 #
 # Anything that you have written is yours to use: `multistage`, `in_groups`, `tuned`, the cells of notebook 10. The
 # course's kernel is not, nor are its `Steps`, `GlobalToShared`, `Operand` and `Accumulators`. Three things help:
 #
 # - Your `multistage` runs on any object that has `k_tiles`, `stages`, `k_blocks`, and the methods `load`, `fetch` and
 #   `multiply`. Make it a `@dataclass(frozen=True)` whose fields hold the tensors. (Functions inside the kernel would
-#   capture the tensors, and CuTe refuses that in a loop of the kernel.)
+#   close over the tensors, and CuTe refuses that in a loop of the kernel.)
 # - `load` and `fetch` are one `cute.copy(tiled_copy, source, target)` for each operand, and `multiply` is one
 #   `cute.gemm(tiled_mma, d, a, b, c)`, as in notebook 10.
 # - `cute.make_fragment_like(tCgC)` makes registers in bf16, in C's order of memory. Round the accumulators into them,
 #   `.store(tCrC.load().to(…))`; then one `cute.autovec_copy` writes 16 bytes at a time, if the MMA sees the columns in
 #   10.10's order.
 #
-# Start without a swizzle, if you like: the check says what is missing, and `explain("13.6", gemm_m_major)` shows what
+# The check says what is missing, and `explain("13.6", gemm_m_major)` shows what
 # each line's accesses take. A GPU times your kernel at 4096³ beside cuBLAS.
 
 
@@ -549,8 +570,8 @@ check("13.6", gemm_m_major)
 show_ladder("13.4", "13.6")
 
 # %% [markdown]
-# The course's kernel is 6 to 7% slower than 13.4, though its accesses take no more than they need; why was not
-# measured. Here is one block of yours, line by line:
+# The course's kernel is 6 to 7% slower than 13.4. Its accesses take no more than they need, as those of yours, so the
+# report below does not explain it; that takes a profiler on a GPU.
 
 # %%
 explain("13.6", gemm_m_major, shape=(128, 256, 256))
@@ -577,8 +598,7 @@ else:
     print("not run: no GPU here")
 
 # %% [markdown]
-# That is a kernel of which you have written every line between the host and the tensor cores. The course leaves
-# mma.sync here. The pipeline stays right, and in notebook 14 its parts get new names: TMA for cp.async, mbarrier for
+# The course leaves mma.sync here. In notebook 14 the pipeline's parts get new names: TMA for cp.async, mbarrier for
 # wait_group and barrier.
 #
 # ## When to use cuBLAS
@@ -632,80 +652,39 @@ else:
 # 0.1155 ms in Python and 0.1158 ms in C++.
 
 # %%
-from IPython.display import Code, Markdown, display
+from IPython.display import Code
 
 from tutorlib import compile_cuda, simulate_cuda
 from tutorlib.kernels.cpp import THREE_STAGES
 
-# %%
-TWINS = [  # what, in Python, in C++
-    ("a number known at compile time", "`8`", "`Int<8>{}`"),
-    (
-        "a layout",
-        "`cute.make_layout((8, 64), stride=(64, 1))`",
-        "`make_layout(make_shape(Int<8>{}, Int<64>{}), make_stride(Int<64>{}, Int<1>{}))`",
-    ),
-    (
-        "swizzle ∘ layout",
-        "`cute.make_composed_layout(cute.make_swizzle(3, 3, 3), 0, atom)`",
-        "`composition(Swizzle<3,3,3>{}, atom)`",
-    ),
-    (
-        "repeat an atom",
-        "`cute.tile_to_shape(atom, (128, 64, 3), (0, 1, 2))`",
-        "`tile_to_shape(atom, make_shape(Int<128>{}, Int<64>{}, Int<3>{}))`",
-    ),
-    (
-        "a kernel's parameters",
-        "`@cute.kernel`, types of the arguments, `cutlass.Constexpr`",
-        "`template <class SmemLayoutA, …> __global__`",
-    ),
-    ("the block's tile", "`cute.local_tile(mA, (128, 64), (m, None))`", "`local_tile(mA, tiler, make_coord(m, _))`"),
-    ("keep a mode, pick from another", "`tAgA[None, None, None, k_tile]`", "`tAgA(_, _, _, k_tile)`"),
-    (
-        "one thread's share",
-        "`tiled_copy.get_slice(thread).partition_S(gA)`",
-        "`tiled_copy.get_slice(threadIdx.x).partition_S(gA)`",
-    ),
-    (
-        "shared memory",
-        "`SmemAllocator().allocate_tensor(dtype, layout, 128)`",
-        "`extern __shared__`, then `make_tensor(make_smem_ptr(p), layout)`, offsets by hand",
-    ),
-    (
-        "cp.async",
-        "`CopyG2SOp(cache_mode=LoadCacheMode.GLOBAL)`, `num_bits_per_copy=128`",
-        "`SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>`",
-    ),
-    ("ldmatrix", "`warp.LdMatrix8x8x16bOp(num_matrices=4)`", "`SM75_U32x4_LDSM_N`"),
-    ("mma", "`warp.MmaF16BF16Op(BFloat16, Float32, (16, 8, 16))`", "`SM80_16x8x16_F32BF16BF16F32_TN`"),
-    (
-        "ldmatrix as the mma wants it",
-        "`cute.make_tiled_copy_A(atom, tiled_mma)`",
-        "`make_tiled_copy_A(atom, tiled_mma)`",
-    ),
-    (
-        "copy, multiply",
-        "`cute.copy(tiled_copy, src, dst)`, `cute.gemm(mma, d, a, b, c)`",
-        "`copy(tiled_copy, src, dst)`, `gemm(mma, a, b, c)`",
-    ),
-    (
-        "close a group, wait, barrier",
-        "`cp_async_commit_group()`, `cp_async_wait_group(1)`, `sync_threads()`",
-        "`cp_async_fence()`, `cp_async_wait<1>()`, `__syncthreads()`",
-    ),
-    ("unrolled loop", "`for k in cutlass.range_constexpr(4)`", "`#pragma unroll`, or `CUTE_UNROLL`"),
-    ("decided at compile time", "`if cutlass.const_expr(…)`", "`if constexpr (…)`"),
-]
-table = "\n".join(f"| {what} | {python} | {cpp} |" for what, python, cpp in TWINS)
-display(Markdown(f"| what | Python | C++ |\n|---|---|---|\n{table}"))
-
 # %% [markdown]
+# ```text
+#                   Python, without module names                     C++
+# a known number    8                                                Int<8>{}
+# a layout          make_layout((8, 64), stride=(64, 1))             make_layout(Shape<_8, _64>{}, Stride<_64, _1>{})
+# swizzle           make_composed_layout(swizzle, 0, atom)           composition(swizzle, atom)
+# repeat an atom    tile_to_shape(atom, (128, 64, 3), (0, 1, 2))     tile_to_shape(atom, Shape<_128, _64, _3>{})
+# parameters        typed arguments, Constexpr                       template <class SmemLayoutA, …> __global__
+# the block's tile  local_tile(mA, (128, 64), (m, None))             local_tile(mA, tiler, make_coord(m, _))
+# pick from a mode  tAgA[None, None, None, k_tile]                   tAgA(_, _, _, k_tile)
+# a thread's share  copy.get_slice(thread).partition_S(gA)           copy.get_slice(threadIdx.x).partition_S(gA)
+# shared memory     SmemAllocator().allocate_tensor(…)               make_tensor(make_smem_ptr(p), layout)
+# cp.async          CopyG2SOp(cache_mode=LoadCacheMode.GLOBAL)       SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>
+# ldmatrix          LdMatrix8x8x16bOp(num_matrices=4)                SM75_U32x4_LDSM_N
+# mma               MmaF16BF16Op(BFloat16, Float32, (16, 8, 16))     SM80_16x8x16_F32BF16BF16F32_TN
+# ldmatrix for mma  make_tiled_copy_A(atom, tiled_mma)               make_tiled_copy_A(atom, tiled_mma)
+# copy, multiply    copy(…), gemm(mma, d, a, b, c)                   copy(…), gemm(mma, a, b, c)
+# commit, wait      cp_async_commit_group(), cp_async_wait_group(1)  cp_async_fence(), cp_async_wait<1>()
+# barrier           sync_threads()                                   __syncthreads()
+# unrolled loop     for k in cutlass.range_constexpr(4)              #pragma unroll, or CUTE_UNROLL
+# known condition   if cutlass.const_expr(…)                         if constexpr (…)
+# ```
+#
 # Here is the whole kernel, without CuTe, for tiles of 128×128×32 in three stages: `place` is the swizzle, `column` is
 # 10's permutation, and the loop is 13.1's, line by line.
 
 # %%
-display(Code(THREE_STAGES.source, language="cpp"))
+Code(THREE_STAGES.source, language="cpp")
 
 # %% [markdown]
 # nvcc compiles it. The cell prints the sequence of its instructions beside that of the Python twin, and its error at a
@@ -725,11 +704,9 @@ report = simulate_cuda(
 print("largest error:", (c.float() - a.float() @ b.float().mT).abs().max().item(), "findings:", len(report.findings))
 
 # %% [markdown]
-# Both have the same copies, waits, barriers and products, and the error is that of rounding C to bf16. Three things
-# to watch when you go from one to the other:
+# Both have the same copies, waits, barriers and products, and the error is that of rounding C to bf16. Two things to
+# watch when you go from one to the other:
 #
 # - `None` keeps a mode here. In NumPy an index `None` *adds* one; they have nothing to do with each other.
 # - In C++ a number in a layout is known at compile time because its *type* says so; in Python, because it is a Python
 #   number. `cp.async` of 16 bytes needs strides that are known, and so do fragments in registers.
-# - There is no C++ underneath. The DSL reads the function's syntax tree, builds MLIR from it and compiles that to PTX;
-#   ptxas assembles the PTX into a cubin, which holds the machine code, SASS.

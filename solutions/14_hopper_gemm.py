@@ -1,8 +1,8 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 150
-#     appendix: 15
+#     minutes: 180
+#     appendix: 10
 #     summary: TMA, mbarriers, WGMMA, and a Hopper GEMM of your own.
 # ---
 
@@ -13,14 +13,13 @@
 # carry them there. Hopper's tensor cores read shared memory directly (WGMMA), and its Tensor Memory Accelerator (TMA)
 # copies whole tiles there. Until the epilogue, the threads only decide *when*.
 #
-# You write the parts of such a kernel, and at the end a whole kernel of your own. The problem is notebook 10's: C = A ·
-# Bᵀ, `gemm(a, b, c)`, bf16, accumulated in fp32.
+# The problem is notebook 10's: C = A · Bᵀ, `gemm(a, b, c)`, bf16, accumulated in fp32.
 #
 # > **After this page you can** lay out shared memory for TMA and WGMMA, issue wgmmas as a group, say which phase of an
 # > mbarrier a warp waits for, keep a ring of stages full without overwriting one, store a tile by TMA, and write a
 # > Hopper GEMM.
 # >
-# > **It takes** about 150 minutes, on any machine, and its appendix about 15 more. Without a Hopper GPU the kernel is
+# > **It takes** about 180 minutes, on any machine, and its appendix about 10 more. Without a Hopper GPU the kernel is
 # > simulated; with one it is also timed.
 
 # %%
@@ -50,7 +49,8 @@ show_sm()
 
 # %% [markdown]
 # For a K tile, one thread issues two copies of 48 KiB in all, and each warpgroup issues four instructions. All of them
-# are asynchronous. Your job is in the yellow boxes: which warp may touch a stage, and when. But first, the layouts.
+# are asynchronous. Warp 0 waits for the arrivals of step 6 before it loads the stage again. Your job is in the yellow
+# boxes: which warp may touch a stage, and when.
 #
 # ## TMA: a descriptor and a coordinate
 #
@@ -95,6 +95,16 @@ def ring_layout(rows, k, stages):
 # %%
 check("14.1", ring_layout)
 
+# %% [markdown]
+# With K = 4096, `ring_layout(128, 64, 4)`, A's coordinate tensor mA, and `local_tile(mA, (128, 64), (1, None))` are
+#
+# ```
+# S<3,4,3> o 0 o ((8,16),(64,1),(1,4)):((64,512),(1,0),(0,8192))
+# tensor<(0,0) o (?,4096):(1@1,1@0)>
+# tensor<(0,128) o (128,64,64):(1@1,1@0,64@0)>
+# ```
+#
+# A stride n@0 moves the coordinate by n along K, n@1 by n along M, in the order of the descriptor.
 # %% [markdown]
 # ### The bytes that an mbarrier counts
 #
@@ -155,6 +165,8 @@ def boxes(tma, s, g):
 check("14.3", boxes)
 
 # %% [markdown]
+# Ungrouped, mode 0 of `s` is 128 rows without their K. Grouped, it is the whole box, and mode 1 counts stages.
+#
 # ## WGMMA: the operands stay in shared memory
 #
 # `wgmma.mma_async.m64n256k16` multiplies 64×16 by 16×256, and the 128 threads of a warpgroup issue it together. An
@@ -274,7 +286,6 @@ check("14.5", multiply)
 # - `cute.arch.mbarrier_init_fence()` makes the mbarriers that *this thread* has initialized visible to TMA.
 # - `cute.arch.sync_threads()`, once.
 #
-# A wrong count shows as a deadlock or as an arrival too many.
 
 
 # %%
@@ -354,14 +365,13 @@ def one_stage(steps: Steps):
 check("14.7", one_stage)
 
 # %% [markdown]
-# The loop is right, and on an H200 it has less than half of the speed of the loop that you write next. Memory and the
-# tensor cores take turns. And in each step the barrier stops all eight warps, though only the producer must know that
-# the stage is free.
+# The loop is right, and slow: memory and the tensor cores take turns, and the barrier stops all eight warps, though
+# only the producer must know that the stage is free.
 #
 # ## The ring
 #
 # With several stages, loads run ahead. With an `empty` mbarrier for each stage, a warp that has read it arrives and
-# goes on, and the producer alone waits. A stage comes round once in `stages` steps, and so does its phase.
+# goes on, and the producer alone waits. A stage is used again `stages` steps later, in its next phase.
 #
 # - The consumer waits for `full`: in round 0 for phase 0, in round 1 for phase 1, in round 2 for phase 2, parity 0.
 # - The producer waits for `empty`: in round 1 for phase 0, which completes when the stage has been read once. In round
@@ -385,8 +395,7 @@ check("14.8", ring)
 # %% [markdown]
 # CuTe has an object that counts this step by step: `make_pipeline_state(PipelineUserType.Consumer, stages)` has
 # `.index`, `.phase`, `.advance()` and `.clone()`. One for `PipelineUserType.Producer` begins with phase 1. (CuTe's
-# class `PipelineTmaAsync` wraps the mbarriers: `producer_acquire` waits for `empty` and announces the bytes,
-# `consumer_wait` waits for `full`, `consumer_release` arrives at `empty`.)
+# class `PipelineTmaAsync` wraps these waits and arrivals.)
 #
 # Play it. One warp loads (*loads*) and one multiplies (*math*: *done* waits for its wgmmas, *free* arrives at `empty`).
 # Click a warp's row to issue its next instruction; TMA's transfers land when *you* click them. First play two correct
@@ -449,8 +458,8 @@ def main_loop(steps: Steps):
 check("14.9", main_loop)
 
 # %% [markdown]
-# Remove any line and check again. A missing arrival hangs one round later. A missing wait for `empty` hangs nothing:
-# the kernel is right as long as every warp is fast enough.
+# A missing arrival hangs one round later. A missing wait for `empty` hangs nothing: the kernel is right as long as
+# every warp is fast enough.
 #
 # ### How many stages?
 #
@@ -466,9 +475,10 @@ print(f"a stage: {2 * (bM + bN) * bK // 1024} KiB, and a block can have 227")
 show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=8) for stages in (1, 2, 3, 4)))
 
 # %% [markdown]
-# With these ticks three stages are enough. But memory's latency varies. So use as many stages as fit: four of 48 KiB.
-# **Predict** what one stage and two stages cost against four, with few K tiles and with many. On a Hopper GPU the next
-# cell measures your loops in the course's kernel:
+# A tick is a third of 560 ns. The drawing keeps the tensor cores busy 33% of the time with one stage, 67% with two. But
+# latency varies, so use as many as fit, four of 48 KiB. **Predict** the speed of one stage and of two against four,
+# with few K tiles and with many. On a Hopper GPU the next cell measures your loops in the course's kernel (`one_stage`
+# uses only the first of its two stages):
 
 # %%
 from dataclasses import replace
@@ -480,8 +490,8 @@ for name, loop in (("1 stage", one_stage), ("2 stages", main_loop)):
     compare_on_gpu({name: fewer, "4 stages": four}, sizes=(2048, 8192), needs=WGMMA)
 
 # %% [markdown]
-# One stage has less than half of four stages' speed, and two have about two thirds, at 2048 as at 8192: the wait recurs
-# in every step, so the number of steps does not matter.
+# On an H200 one stage has 0.46 of four stages' speed and two have 0.67, at 2048 as at 8192: the wait recurs in every
+# step, so the number of steps does not matter. The drawing says 0.33 and 0.67.
 #
 # ## The epilogue: stmatrix, and TMA again
 #
@@ -494,9 +504,8 @@ for name, loop in (("1 stage", one_stage), ("2 stages", main_loop)):
 show_source(Accumulators, make_accumulators)
 
 # %% [markdown]
-# Here the two proxies meet again: threads write, and TMA reads. A **fence** covers what its own lane has written, or
-# has learned of from others at a barrier. The whole warp calls `cute.copy` with a TMA atom, which elects the lane that
-# issues.
+# Here the two proxies meet again: threads write, and TMA reads. A **fence** covers what its own lane has written. The
+# whole warp calls `cute.copy` with a TMA atom, which elects the lane that issues.
 #
 # | in `cute.arch` | |
 # |---|---|
@@ -537,13 +546,12 @@ def store_by_tma(acc: Accumulators):
 check("14.10", store_by_tma)
 
 # %% [markdown]
-# The usual order: each lane fences its own writes, the warp synchronizes, one lane issues the copy. A fence by that
-# lane, after `sync_warp`, will do, too.
+# Each lane fences its own writes, the warp synchronizes, one lane issues the copy. The check's model also accepts that
+# lane's fence after `sync_warp`.
 #
 # ## Your kernel
 #
-# Two more short functions are the course's: `described` leaves the number of rows to run time, and `out_layout` is C's
-# tile in shared memory.
+# `described` leaves the number of rows to run time, and `out_layout` is C's tile in shared memory.
 
 # %%
 show_source(described, out_layout)
@@ -580,8 +588,8 @@ show_source(described, out_layout)
 # - `memory = SmemAllocator()` has `memory.allocate_tensor(BFloat16, ring.outer, ALIGNMENT, ring.inner)` and, for n
 #   mbarriers, `memory.allocate_array(Int64, n)`. C's tile, with the layout `out_layout(bM, bN)`, begins where sA does:
 #   `cute.make_tensor(cute.recast_ptr(sA.iterator, layout.inner, BFloat16), layout.outer)`.
-# - `cute.arch.make_warp_uniform(x)` returns x, and tells the compiler that all lanes of a warp have the same x, as the
-#   warp's number.
+# - `cute.arch.make_warp_uniform(x)` returns lane 0's x in every lane, so that the compiler knows that the warp agrees.
+#   Your `wgmma_fragments` wants the warpgroup's first thread.
 # - `make_accumulators(tCrC, tiled_mma, thread, tma_c, sC, gC)` is what your epilogue takes.
 
 
@@ -653,8 +661,9 @@ check("14.11", gemm)
 
 # %% [markdown]
 # `explain` simulates one block with eight K tiles. T is the TMA load of a stage, M a group of wgmmas, p a wait for an
-# mbarrier's phase, w a wait for wgmma groups; W is `stmatrix` and S the TMA store. The row *buffer 0* is C's tile.
-# **Predict** before you run the cell: how many T come before the first M, and how many M after the last T?
+# mbarrier's phase, w a wait for wgmma groups; W is `stmatrix` and S the TMA store. The row *buffer 0* is C's tile; the
+# stages have no rows. **Predict** before you run the cell: how many T come before the first M, and how many M after the
+# last T?
 
 # %%
 explain("14.11", gemm, shape=(128, 256, 512))
@@ -664,7 +673,7 @@ explain("14.11", gemm, shape=(128, 256, 512))
 # *issuing*: the tensor cores are busy meanwhile. In the lower picture, one `stmatrix`, the swizzle lets its 32 rows of
 # 16 bytes fill all banks in each of four wavefronts.
 #
-# Here is what the compiler made of it. `wait` is an mbarrier's:
+# The compiled kernel; `wait` is an mbarrier's:
 
 # %%
 compiled = compile_cute(gemm, [TensorSpec((4096, 4096), "bf16")] * 3, "sm_90a")
@@ -674,8 +683,8 @@ print(story(compiled.ptx, HOPPER_OPCODES))
 # %% [markdown]
 # ## Measured
 #
-# 14.9 is your main loop in the course's kernel, and 14.11 the kernel that is all yours; *gain* compares with the row
-# above. In the figure, *14 plain* is a kernel like yours.
+# 14.9 is your main loop in the course's kernel; *gain* compares with the row above. In the figure, *14 plain* is a
+# kernel like yours.
 
 # %%
 show_ladder("10", "13", "14")
@@ -687,11 +696,11 @@ show_figure("gemm_ladder_14")
 # On the course's GPUs the new instructions make the kernel about 1.6 times as fast as 13.4's: 0.97 of cuBLAS's speed at
 # 4096³.
 #
-# The WGMMA curve dips at 3072: 288 tiles of 128×256 on 132 SMs are 2.2 waves, and the third one has work for 24 SMs.
+# At 1024 the kernel has 0.58 of it: 32 tiles occupy 32 of 132 SMs. The WGMMA curve dips at 3072: 288 tiles of 128×256
+# on 132 SMs are 2.2 waves, and the third one has work for 24 SMs.
 #
 # Each block begins with an empty ring and ends with an epilogue, and in both the tensor cores are idle. No other block
-# can fill the gap, since one block takes all of the SM's shared memory. So the schedule is the limit now. That is
-# notebook 15.
+# can fill the gap, since one block takes all of the SM's shared memory. Notebook 15 mends the schedule.
 #
 # ## What to remember
 #
@@ -725,9 +734,8 @@ show_figure("gemm_ladder_14")
 # %% [markdown]
 # ## Appendix: Which thread holds which accumulator
 #
-# An epilogue that works by row or by column has to know: for a bias, a scale, the row maximum of an attention. The
-# picture shows the first 64 columns of a warpgroup's 64×256 accumulators: each warp has 16 rows, and each 8×8 block is
-# spread over its lanes as in every `mma`.
+# An epilogue for a bias or a row maximum has to know. The picture shows the first 64 columns of a warpgroup's 64×256
+# accumulators: each warp has 16 rows, and each 8×8 block is spread over its lanes as in every `mma`.
 
 # %%
 show_wgmma()

@@ -1,22 +1,21 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 125
+#     minutes: 165
 #     summary: Warps with roles, persistent blocks, clusters and stream-K, each written, then measured beside cuBLAS.
 # ---
 
 # %% [markdown]
 # # 15 · Warp roles
 #
-# On an H200, notebook 14's kernel reaches 0.97 of cuBLAS's speed at 4096³. Its tensor cores are idle at the start and
-# at the end of each tile of C. This page closes these gaps and leaves the arithmetic as it is. At the end you put your
-# eight functions together: a kernel of your own, at 1.01 of cuBLAS.
+# In notebook 14's kernel the tensor cores are idle at the start and at the end of each tile of C. This page closes
+# these gaps and leaves the arithmetic as it is. At the end you put your eight functions together.
 #
 # > **After this page you can** give warps roles and registers, keep a block busy from its first tile to its last, share
 # > loads in a cluster, hand accumulators from one block to another, and read from measurements which of these pays at a
 # > given size.
 # >
-# > **It takes** about 125 minutes, on any machine. Without a Hopper GPU the kernels are simulated; with one they are
+# > **It takes** about 165 minutes, on any machine. Without a Hopper GPU the kernels are simulated; with one they are
 # > timed.
 
 # %%
@@ -27,10 +26,10 @@ from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
 from tutorlib import (
     TensorSpec, check, compile_cute, hopper_gemm as course, show_ladder, show_levers, show_multicast, show_roles,
-    show_source, show_work,
+    show_work,
 )  # fmt: skip
 from tutorlib.kernels.hopper import (
-    HopperConfig, Parts, RoleSteps, gemm_kernel, load_steps, make_specialized, multiply_steps,
+    HopperConfig, Parts, RoleSteps, load_steps, make_specialized, multiply_steps,
 )  # fmt: skip
 
 # %% [markdown]
@@ -45,7 +44,7 @@ show_roles("plain")
 
 # %% [markdown]
 # A tile's first multiplication waits for the tile's first bytes. After its last one comes the epilogue, and nothing
-# multiplies. No second block can fill the gaps, because the stages of one block fill the SM's shared memory.
+# multiplies.
 #
 # The first gap closes if the block stays for the next tile *and* a warp that has no epilogue issues the loads. CUTLASS
 # calls this schedule [cooperative](https://docs.nvidia.com/cutlass/media/docs/cpp/efficient_gemm.html):
@@ -113,7 +112,6 @@ check("15.1", produce)
 #     with cute.arch.elect_one():
 #         cute.arch.mbarrier_arrive(steps.empty + state.index)
 #
-#
 # @cute.jit
 # def consume(steps):
 #     state = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
@@ -166,8 +164,8 @@ def consume(steps: RoleSteps):
 check("15.2", consume)
 
 # %% [markdown]
-# With these two loops the kernel runs 4096³ at 0.98 of cuBLAS's speed on an H200. That is within the noise of notebook
-# 14's kernel: the roles gain nothing by themselves, and make the next step possible.
+# With these two loops the kernel runs 4096³ at 0.98 of cuBLAS's speed on an H200, within the noise of notebook 14's
+# kernel. (On an H100 they gain 2%.) They make the next step possible.
 #
 # ## Registers move
 
@@ -189,8 +187,8 @@ print(*(line.strip() for line in compiled.ptx.splitlines() if "setmaxnreg" in li
 # **Exercise 15.3** (about 4 lines). Where do the 168, the 24 and the 240 of the output come from? Write
 # `register_split(warpgroups, need)` → (producer's, consumers'): the most registers that each thread of `warpgroups`
 # consumer warpgroups can have, if the threads of the one producer warpgroup use `need`. A warpgroup has 128 threads. An
-# SM has 65,536 registers; a launch and `setmaxnreg` give each thread a multiple of 8, and `setmaxnreg` at least 24. The
-# block never gets more registers than it was launched with.
+# SM has 65,536 registers; a launch and `setmaxnreg` give each thread a multiple of 8, `setmaxnreg` at least 24 and at
+# most 256. The block never gets more registers than it was launched with.
 
 
 # %%
@@ -199,7 +197,7 @@ def register_split(warpgroups, need):
     start = 65_536 // (128 * (warpgroups + 1)) // 8 * 8
     producer = max(24, -(-need // 8) * 8)
     consumer = ((warpgroups + 1) * start - producer) // warpgroups // 8 * 8
-    return producer, consumer
+    return producer, min(256, consumer)
     ### END SOLUTION
 
 
@@ -254,9 +252,11 @@ def take_roles(
 check("15.4", take_roles)
 
 # %% [markdown]
-# The producer's: without it the consumers wait forever for registers that no warp returns. Without the consumers' the
-# result is right, but the compiler spills values to local memory. The simulation's small tiles do not spill, so the
-# check counts the instruction.
+# The colleague's producer returns registers in one warp of four; the consumers take theirs only after they have
+# multiplied.
+#
+# Without the producer's the consumers wait forever for registers that no warp returns. Without the consumers' the
+# result is right, but the compiler spills values to local memory.
 #
 # ## Persistent blocks
 #
@@ -306,16 +306,16 @@ check("15.5", produce_tiles)
 #
 # There are two ways to multiply during an epilogue. **Ping-pong**: each warpgroup has a tile of its own, and one
 # multiplies while the other stores. **Deferred stores**: the warpgroups share a tile. A thread rounds its 128
-# accumulators to 64 registers at once, issues the next tile's first wgmmas, and stores while they run. That is what the
-# extra registers are for.
+# accumulators to 64 registers at once, issues the next tile's first wgmmas, and stores while they run.
 
 # %%
 show_roles("cooperative", "deferred stores", "ping-pong")
 
 # %% [markdown]
-# In the drawing ping-pong wins, with tiles of half the size. A warpgroup that has a tile of 128×256 to itself would
-# need 256 accumulators in each thread, more than the 240 that `register_split(2, 24)` gives. So the kernel's ping-pong
-# tiles are 128×192, and smaller tiles have their price, as the measurements below show.
+# The drawing is not to scale: it has 3 ticks of epilogue beside 8 of multiplication, and notebook 16's model at 4096³
+# 400 cycles beside 64 · 1,184. In the drawing ping-pong wins, with tiles of half the size. A warpgroup that has a tile
+# of 128×256 to itself would need 256 accumulators in each thread, more than the 240 that `register_split(2, 24)` gives.
+# So the kernel's ping-pong tiles are 128×192, and smaller tiles have their price, as the measurements below show.
 #
 # This is the consumers' loop over tiles without deferred stores:
 #
@@ -377,8 +377,6 @@ def consume_tiles(tiles, multiply, out, defer: cutlass.Constexpr):
 check("15.6", consume_tiles)
 
 # %% [markdown]
-# Persistent and with deferred stores, the kernel runs 4096³ at 1.01 of cuBLAS's speed on an H200.
-#
 # ### The store itself
 #
 # A warp stores its share of a rounded tile in pieces of 16 rows × 64 columns, each through a buffer in shared memory.
@@ -432,6 +430,9 @@ def store_pieces(out):
 check("15.7", store_pieces)
 
 # %% [markdown]
+# Unordered were a piece's writes and its copy, and an earlier copy's read and the other lanes' writes. The wait was too
+# long without `read`, and for all copies.
+#
 # ## Clusters
 #
 # For each K tile of 128×256×64 the tensor cores need 1,024 cycles at the datasheet's rate. Meanwhile every SM asks L2
@@ -439,10 +440,14 @@ check("15.7", store_pieces)
 # of one column the same tile of B. Each of them can load a slice and send it to all that need it, by **multicast**:
 
 # %%
+from tutorlib.kernels.hopper.choose import fitted
+
 for cluster in [(1, 1), (2, 1), (2, 2)]:
     _, from_l2 = course.step_bytes((128, 256, 64), cluster)
     rate = from_l2 / 1024  # bytes in a cycle of the tensor cores
     print(f"{cluster[0]}×{cluster[1]} blocks: each asks L2 for {from_l2 // 1024} KiB, {rate:.0f} bytes in a cycle")
+limits = f"{fitted().alone_bytes:.0f} to a block without a cluster, {fitted().l2_bytes:.0f} to one of a cluster"
+print(f"L2 can send, as fitted to times of kernels: {limits}")
 
 # %% [markdown]
 # Block (*m*, *n*) of a cluster has the **rank** *m* + *n* · cluster[0]. In the picture each row is a block's stage, and
@@ -459,8 +464,7 @@ show_multicast((2, 2), (128, 256))
 # **Exercise 15.8** (about 6 lines). The producer warp calls `load_shared` for A and for B in each step. Complete it:
 # `sharers` is the number of blocks that share this tile, `place` the number of this block among them, and `mask` has
 # the bits of the blocks that receive its slice. `mode` is 0 for A and 1 for B; `cluster` is the cluster's extent. Both
-# are known at compile time. `block` is this block's (*m*, *n*), which only the running kernel knows. Test your masks
-# against the picture.
+# are known at compile time. `block` is this block's (*m*, *n*), which only the running kernel knows.
 
 
 # %%
@@ -526,13 +530,14 @@ check("15.9", free_stage)
 # **[Stream-K](https://arxiv.org/abs/2301.03598)** lays the K tiles of all tiles end to end and cuts that line into
 # equal shares, one for each cluster. The drawing has a row for each cluster, a color for each tile and a cell for each
 # K tile. Where a cut goes through a tile, one cluster passes its accumulators to another, which adds them (the arrows).
+# A cluster runs its share from the end backwards: it gives first, so that the adder need not wait.
 
 # %%
 show_work({"whole tiles": course.whole_tiles, "stream-K": course.stream_k}, clusters=4, tiles=6, k_tiles=6)
 
 # %% [markdown]
 # It is not free: the fp32 accumulators of a tile of 128×256 are 128 KiB, written to L2 by one block and read back by
-# another. So the kernel cuts only the tiles of the last wave, or of the last two.
+# another. So the kernel cuts only the tiles of the last wave, or of the last two if the last is less than half full.
 #
 # The giving block writes its accumulators to global memory, and the block that has the tile's last K tiles adds them.
 # The two blocks share no barrier, so each giving warp has a **flag** in global memory, 0 at first. Two rules of [PTX's
@@ -593,13 +598,10 @@ hand_over = give_part, add_part
 check("15.10", hand_over)
 
 # %% [markdown]
-# Your `while` loop ends when lane 0 has seen the flag. Another lane's last load may have read 0, so nothing but the
-# `sync_warp` after the loop orders what that lane adds.
-#
 # ## The levers, measured
 #
-# Each of these is a **lever**: it changes the schedule and not the result. Three more need no code of yours. *Zigzag
-# K*: every other tile walks K backwards, so that a block first asks for what it loaded last. *Polling*: a waiting warp
+# A **lever** changes the schedule and not the result. Three more need no code of yours. *Zigzag K*: every other tile
+# walks K backwards, so that a block first asks for what it loaded last, which L2 still holds. *Polling*: a waiting warp
 # asks its mbarrier again and again and never sleeps. *Tile order*: bands of columns instead of rows, every other one
 # backwards.
 #
@@ -619,28 +621,33 @@ show_levers()
 # - **Stream-K** gains at 8192 only. At 4096 it saves at most 3%, the idle SMs of the last wave, and its hand-over costs
 #   more. At 2048 it cuts tiles that already fit into one wave.
 # - **Multicast and deferred stores** stay within the noise, wherever you add them. L2 sends a third fewer bytes, and
-#   the time does not change.
+#   the time does not change: by the limits printed above, L2 keeps up with either.
 # - **Zigzag K** gains 0.7% at 8192; at the other sizes its gain is within the noise. **Polling and tile order** stay
 #   within it at every size.
 # - **Other tiles** gain at one size and lose at another. The fastest row at 8192, 256×192 with stream-K, is the slowest
-#   at 2048. Ping-pong, with its tiles of 128×192, is level with the others at 8192 only.
+#   at 2048. Ping-pong is level with the others at 8192 only. These rows have no parent: they change tile and schedule
+#   at once.
 #
-# ## Your kernel
+# ## Your functions in one kernel
 #
-# This is the kernel with its slots, `parts.…`. The course's lines allocate shared memory, initialize mbarriers, and
-# make the objects that your functions get.
+# These are the course's lines that call your functions:
 
 # %%
-show_source(gemm_kernel)
+from inspect import getsource
+
+from tutorlib.kernels.hopper import epilogue, gemm, pipeline
+
+for module in (pipeline, gemm, epilogue):
+    print(*(line.strip() for line in getsource(module).splitlines() if "parts." in line), sep="\n")
 
 # %% [markdown]
-# **Exercise 15.11** (about 16 lines). From an empty cell: write `my_gemm(m, n, k)`, which returns (configuration,
-# parts), a kernel that is yours. `Parts` takes your eight functions as `roles`, `produce` and `consume` (those for all
-# tiles), `store`, `load`, `free`, `give` and `add`. The configuration is a `HopperConfig` with the levers that you want
-# for this shape; it takes `tile`, `cluster`, `schedule`, `persistent`, `defer_stores`, `zigzag`, `polls` and `stream_k`
-# (`print(HopperConfig())` shows the defaults). At 2048³, 4096³ and 8192³ a point is lost by a row of the table that is
-# more than 2.5% slower than the best one, and by a configuration that the course's model expects to take 1.8 times as
-# long as the best. No row is the best at all three: what decides?
+# **Exercise 15.11** (about 16 lines). Write `my_gemm(m, n, k)`, which returns (configuration, parts): your eight
+# functions and your choice of levers. `Parts` takes your eight functions as `roles`, `produce` and `consume` (those for
+# all tiles), `store`, `load`, `free`, `give` and `add`. The configuration is a `HopperConfig` with the levers that you
+# want for this shape; it takes `tile`, `cluster`, `schedule`, `persistent`, `defer_stores`, `zigzag`, `polls` and
+# `stream_k` (`print(HopperConfig())` shows the defaults). At 2048³, 4096³ and 8192³ a point is lost by a row of the
+# table that is more than 2.5% slower than the best one, and by a configuration that the course's model expects to take
+# 1.8 times as long as the best. No row is the best at all three: what decides?
 #
 # The check simulates your parts together in three configurations: clusters with deferred stores, stream-K with deferred
 # stores, and split-K. With a Hopper GPU it times your kernel at 4096³, where the last point takes 98% of the speed of
@@ -672,6 +679,8 @@ def my_gemm(m, n, k):
 check("15.11", my_gemm)
 
 # %% [markdown]
+# The number of waves decides: stream-K pays with many, and cuts tiles for nothing with one.
+#
 # The table has the timed exercises of notebooks 14 and 15, each measured by its check. *gain* compares with the last
 # row above it at the same size.
 
@@ -679,8 +688,7 @@ check("15.11", my_gemm)
 show_ladder("14", "15")
 
 # %% [markdown]
-# At 1024³ the same kernel has little more than half of cuBLAS's speed, whatever its schedule. Notebook 16 chooses a
-# configuration for any shape.
+# Notebook 16 chooses a configuration for any shape.
 #
 # ## What to remember
 #

@@ -2,7 +2,7 @@
 # jupyter:
 #   tutorlib:
 #     minutes: 170
-#     summary: Fifteen broken kernels, all but one with its author's report. You find the line, prove it, and fix it.
+#     summary: Fifteen broken kernels, fourteen with a report by the author. You find the line, prove it, and fix it.
 # ---
 
 # %% [markdown]

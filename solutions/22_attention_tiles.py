@@ -606,8 +606,8 @@ for (name, mine), exact in zip(by_hand.items(), torch.autograd.grad(o, (q, k, v)
 
 # %% [markdown]
 # A block that owns queries can accumulate dQ, and a block that owns keys can accumulate dK and dV. One kernel for all
-# three would need atomic additions, whose order, and with it the rounding of the sums, changes from run to run. The
-# course has one kernel for each owner: both compute S and dP, but the results are the same in every run.
+# three needs atomic additions, whose order, and with it the rounding of the sums, changes from run to run. The course
+# has one cuTile kernel for each owner: both compute S and dP, but the results are the same in every run.
 #
 # **Exercise 22.7** (about 12 lines). Write the kernel `grad_q` for one head without a mask, in sizes that the tiles
 # divide: q, do and dq are (queries, d), k and v (keys, d), bf16; lse (to base 2, of the scores times log2(e)) and delta

@@ -2,6 +2,7 @@
 
 import math
 from functools import cache
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -9,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from tests.kernels.attention_cases import CHECKS, D, Forward, any_length, losses_of_an_encoder
-from tutorlib.kernels.attention import launch
+from tutorlib.kernels.attention import hopper_backward, launch
 from tutorlib.kernels.attention.hopper import AttentionConfig, make_attention
 from tutorlib.kernels.attention.operator import (
     attention,
@@ -22,25 +23,36 @@ from tutorlib.simulate.ptx import Report
 from tutorlib.simulate.ptx.languages.cute import Traced, compile_with_lines, simulate_host
 from tutorlib.simulate.stand_in.tiles import launches_interpreted
 
-CASES = {  # configuration, queries, keys
-    "head_dim 64": (AttentionConfig(64, tile_n=64), 128, 192),
-    "causal, two heads share K and V": (AttentionConfig(64, tile_n=64, causal=True, group=2), 200, 200),
-    "edges": (AttentionConfig(128, tile_n=176), 100, 500),
-    "one query": (AttentionConfig(64, tile_n=64), 1, 17),
-    "more queries than keys": (AttentionConfig(64, tile_n=64, causal=True), 130, 70),
-    "no overlap": (AttentionConfig(128, causal=True, overlap=False), 300, 300),
-    "three consumers": (AttentionConfig(64, 192, causal=True, pingpong=False), 300, 300),
-    "no levers": (
-        AttentionConfig(
-            64, tile_n=64, causal=True, pingpong=False, overlap=False, few_masks=False, longest_first=False
-        ),
-        200,
-        200,
+
+class Case(NamedTuple):
+    config: AttentionConfig
+    queries: int
+    keys: int
+    kv_heads: int = 2  # for two of Q
+    head_dim: int = 64
+    splits: int = 1
+
+
+NO_LEVERS = {"pingpong": False, "overlap": False, "few_masks": False, "longest_first": False}
+CASES = {
+    "head_dim 64": Case(AttentionConfig(64, tile_n=64), 128, 192),
+    "causal, two heads share K and V": Case(AttentionConfig(64, tile_n=64, causal=True), 200, 200, 1),
+    "edges": Case(AttentionConfig(128, tile_n=176), 100, 500, head_dim=128),
+    "one query": Case(AttentionConfig(64, tile_n=64), 1, 17),
+    "more queries than keys": Case(AttentionConfig(64, tile_n=64, causal=True), 130, 70),
+    "no overlap": Case(AttentionConfig(128, causal=True, overlap=False), 300, 300, head_dim=128),
+    "three consumers": Case(AttentionConfig(64, 192, causal=True, pingpong=False), 300, 300),
+    "no levers": Case(AttentionConfig(64, tile_n=64, causal=True, **NO_LEVERS), 200, 200),
+    "persistent": Case(AttentionConfig(64, tile_n=64, persistent=True), 300, 130),
+    "persistent, causal": Case(AttentionConfig(64, tile_n=64, causal=True, persistent=True), 500, 500, 1),
+    "persistent, three consumers": Case(AttentionConfig(64, 192, pingpong=False, persistent=True), 400, 200),
+    "persistent, no overlap": Case(
+        AttentionConfig(128, causal=True, overlap=False, persistent=True), 300, 300, head_dim=128
     ),
-    "persistent": (AttentionConfig(64, tile_n=64, persistent=True), 300, 130),
-    "persistent, causal": (AttentionConfig(64, tile_n=64, causal=True, group=2, persistent=True), 500, 500),
-    "persistent, three consumers": (AttentionConfig(64, 192, pingpong=False, persistent=True), 400, 200),
-    "persistent, no overlap": (AttentionConfig(128, causal=True, overlap=False, persistent=True), 300, 300),
+    "one consumer, keys in three runs": Case(launch.attention_configs(64, False)[0], 20, 700, 1, splits=3),
+    "keys in two runs of blocks of their own": Case(AttentionConfig(64, tile_n=64), 140, 200, splits=2),
+    "rows padded to 128": Case(launch.attention_configs(96, False)[1], 140, 300, head_dim=96),
+    "head_dim 256": Case(launch.attention_configs(256, True)[1], 140, 200, head_dim=256),
 }
 
 
@@ -51,13 +63,16 @@ def compiled(config: AttentionConfig) -> Traced:
     return compile_with_lines(make_attention(config), [*launch.attention_fakes(config), make_fake_stream()], "sm_90a")
 
 
-def simulate(config: AttentionConfig, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Report]:
-    """A persistent kernel runs as on 2 SMs, and has to leave its counter at 0."""
+def simulate(
+    config: AttentionConfig, q: Tensor, k: Tensor, v: Tensor, splits: int = 1
+) -> tuple[Tensor, Tensor, Report]:
+    """o and lse of each run of keys. A persistent kernel runs as on 2 SMs, and has to leave its counter at 0."""
     import cuda.bindings.driver as cuda
     from cutlass import Float32, Int32
     from cutlass.cute.runtime import from_dlpack
 
-    o, lse = torch.full_like(q, torch.nan), torch.full(q.shape[:3], torch.nan)
+    o = torch.full_like(q, torch.nan).repeat(splits, 1, 1, 1)
+    lse = torch.full(o.shape[:3], torch.nan)
     tensors = {"q": q, "k": k, "v": v, "o": o, "lse": lse}
     if config.persistent:
         tensors["counter"] = torch.zeros(1, dtype=torch.int32)
@@ -65,18 +80,17 @@ def simulate(config: AttentionConfig, q: Tensor, k: Tensor, v: Tensor) -> tuple[
     given = (from_dlpack(x, assumed_align=16 if x.dtype == torch.bfloat16 else 4) for x in tensors.values())
     dynamic = [x.mark_layout_dynamic(leading_dim=len(x.shape) - 1) for x in given]
     *of_head_dim, counter = [*dynamic, None][:6]
-    arguments = [*of_head_dim, Float32(config.head_dim**-0.5), counter, Int32(2), cuda.CUstream(0)]
+    arguments = [*of_head_dim, Float32(q.shape[3] ** -0.5), counter, Int32(2), cuda.CUstream(0)]
     (report,) = simulate_host(compiled(config), tensors, arguments)
     if config.persistent:
         assert tensors["counter"] == 0
     return o, lse, report
 
 
-def inputs(config: AttentionConfig, queries: int, keys: int, heads: int = 2) -> tuple[Tensor, Tensor, Tensor]:
-    """Slices of one packed tensor if there are as many keys as queries: (batch, tokens, 3, heads, head_dim)."""
-    generator, d = torch.Generator().manual_seed(queries), config.head_dim
-    kv_heads = heads // config.group
-    if queries == keys and config.group == 1:
+def inputs(queries: int, keys: int, kv_heads: int, d: int, heads: int = 2) -> tuple[Tensor, Tensor, Tensor]:
+    """Slices of one packed tensor if there are as many keys as queries: (batch, tokens, 3, heads, d)."""
+    generator = torch.Generator().manual_seed(queries)
+    if queries == keys and kv_heads == heads:
         return torch.randn(1, queries, 3, heads, d, generator=generator).bfloat16().permute(2, 0, 3, 1, 4).unbind(0)
     shapes = (heads, queries), (kv_heads, keys), (kv_heads, keys)
     return tuple(torch.randn(1, h, n, d, generator=generator).bfloat16() for h, n in shapes)
@@ -84,13 +98,15 @@ def inputs(config: AttentionConfig, queries: int, keys: int, heads: int = 2) -> 
 
 @pytest.mark.parametrize("name", CASES)
 def test_equals_torch_and_nothing_is_reported(name):
-    config, queries, keys = CASES[name]
-    q, k, v = inputs(config, queries, keys)
-    o, lse, report = simulate(config, q, k, v)
-    s = scores(q.double(), k.double(), config.head_dim**-0.5, config.causal)
-    want = s.softmax(-1) @ v.double().repeat_interleave(config.group, 1)
-    torch.testing.assert_close(o.double(), want, rtol=2**-7, atol=2**-7)
-    torch.testing.assert_close(lse.double(), s.logsumexp(-1) / math.log(2), rtol=1e-5, atol=1e-5)
+    config, *sizes, splits = CASES[name]
+    q, k, v = inputs(*sizes)
+    o, lse, report = simulate(config, q, k, v, splits)
+    s = scores(q.double(), k.double(), q.shape[3] ** -0.5, config.causal)
+    want = s.softmax(-1) @ v.double().repeat_interleave(q.shape[1] // k.shape[1], 1)
+    logs = lse.double() * math.log(2)
+    together = (o.double() * logs.softmax(0)[..., None]).sum(0, keepdim=True)
+    torch.testing.assert_close(together, want, rtol=2**-7, atol=2**-7)
+    torch.testing.assert_close(logs.logsumexp(0, keepdim=True), s.logsumexp(-1), rtol=1e-5, atol=1e-5)
     assert not report.findings
 
 
@@ -222,6 +238,12 @@ def test_cutiles_is_right_for_any_length(tokens, causal):
     any_length(by_tiles, causal, "cpu", tokens)
 
 
+def gradients_by_tiles(do, q, k, v, *others):
+    gradients = [torch.full_like(x, torch.nan) for x in (q, k, v)]
+    launch.backward_by_tiles(*gradients, do, q, k, v, *others)
+    return gradients
+
+
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize(("queries", "keys", "kv_heads"), [(150, 150, 2), (1, 1, 4), (17, 300, 1)])
 def test_the_launched_backward_pass_equals_torch_and_is_the_same_twice(queries, keys, kv_heads, causal):
@@ -233,11 +255,55 @@ def test_the_launched_backward_pass_equals_torch_and_is_the_same_twice(queries, 
     )
     o, lse = by_tiles(q, k, v, SCALE, causal)
     with launches_interpreted() as launched:
-        ours, again = (launch.backward(do, q, k, v, o, lse, SCALE, causal) for _ in "12")
+        ours, again = (gradients_by_tiles(do, q, k, v, o, lse, SCALE, causal) for _ in "12")
     assert not [finding for one in launched for finding in one.findings]
     for got, twice, right in zip(ours, again, want, strict=True):
         torch.testing.assert_close(got.double(), right, rtol=2**-6, atol=2**-6)
         assert torch.equal(got, twice)
+
+
+@pytest.fixture
+def simulated_backward(monkeypatch):
+    """The Hopper kernel's launches are simulated, and must have no finding."""
+    import cuda.bindings.driver as cuda
+    from cutlass import Float32
+    from cutlass.cute.runtime import from_dlpack, make_fake_stream
+
+    @cache
+    def traced(config):
+        fakes = [*hopper_backward.backward_fakes(), make_fake_stream()]
+        return compile_with_lines(hopper_backward.make_backward(config), fakes, "sm_90a")
+
+    def compiled(config):
+        def launched(*arguments):
+            *tensors, scale = arguments
+            names = ("q", "k", "v", "do", "dk", "dv", "dq", "logs", "delta")
+            dynamic = [from_dlpack(x, assumed_align=16).mark_layout_dynamic(leading_dim=x.ndim - 1) for x in tensors]
+            named = dict(zip(names, tensors, strict=True))
+            (report,) = simulate_host(traced(config), named, [*dynamic, Float32(scale), cuda.CUstream(0)])
+            assert not report.findings
+
+        return launched
+
+    monkeypatch.setattr(hopper_backward, "compiled_backward", compiled)
+
+
+@pytest.mark.parametrize(
+    ("queries", "keys", "kv_heads", "d", "causal"),
+    [(200, 150, 1, 64, False), (130, 130, 2, 128, True), (70, 200, 2, 96, False)],
+)
+def test_the_hopper_backward_pass_equals_torch(simulated_backward, queries, keys, kv_heads, d, causal):
+    torch.manual_seed(0)
+    q, do, (k, v) = random(1, 2, queries, d), random(1, 2, queries, d), random(2, 1, kv_heads, keys, d)
+    wide = [x.double().requires_grad_() for x in (q, k, v)]
+    o, lse = attention(*wide, d**-0.5, causal)
+    want = torch.autograd.grad(o, wide, do.double())
+    got = [torch.full_like(x, torch.nan) for x in (q, k, v)]
+    with launches_interpreted() as launched:
+        hopper_backward.backward_into(*got, do, q, k, v, o.detach().bfloat16(), lse, d**-0.5, causal)
+    assert not [finding for one in launched for finding in one.findings]
+    for ours, right in zip(got, want, strict=True):
+        torch.testing.assert_close(ours.double(), right, rtol=2**-6, atol=2**-6)
 
 
 def test_a_row_that_sees_nothing_has_no_gradient():
@@ -247,7 +313,7 @@ def test_a_row_that_sees_nothing_has_no_gradient():
     q[0, 0, 3] = 2.0**100
     o, lse = by_tiles(q, k, v, SCALE, False)
     with launches_interpreted():
-        dq, dk, dv = launch.backward(do, q, k, v, o, lse, SCALE, False)
+        dq, dk, dv = gradients_by_tiles(do, q, k, v, o, lse, SCALE, False)
     assert (dq[0, 0, 3] == 0).all()
     assert all(x.isfinite().all() for x in (dk, dv))
 
@@ -256,18 +322,43 @@ def test_a_row_that_sees_nothing_has_no_gradient():
 @pytest.mark.parametrize("kv_heads", [4, 1])
 def test_the_launched_decoding_step_equals_torch(keys, kv_heads):
     q, (k, v) = random(2, 4, 1, D), random(2, 2, kv_heads, keys, D)
-    o = torch.full_like(q, torch.nan)
+    o, lse = torch.full_like(q, torch.nan), torch.empty(2, 4, 1)
+    choice = launch.choose((2, kv_heads, 4 // kv_heads, D), keys, False, 132)
     with launches_interpreted() as launched:
-        launch.decode_into(o, q, k, v, SCALE)
+        launch.forward_into(o, lse, q, k, v, SCALE, False, choice)
+    torch.testing.assert_close(lse, attention(q, k, v, SCALE, False)[1], rtol=2**-10, atol=2**-10)
     want = functional.scaled_dot_product_attention(q.double(), k.double(), v.double(), enable_gqa=True)
     torch.testing.assert_close(o.double(), want, rtol=2**-7, atol=2**-7)
     assert not [finding for one in launched for finding in one.findings]
 
 
-@pytest.mark.parametrize("all_tiles", [1, 64, 1563])
+@pytest.mark.parametrize("keys", [1, 64, 100_000])
 @pytest.mark.parametrize("heads", [1, 8, 1000])
-def test_runs_cover_all_tiles_in_one_wave(all_tiles, heads):
-    run_of, splits = launch.split_keys(all_tiles, heads, 264)
-    assert (splits - 1) * run_of < all_tiles <= splits * run_of
-    assert splits <= max(264 // heads, 1)
-    assert splits <= launch.MOST_RUNS
+def test_decoding_takes_one_wave(keys, heads):
+    tile = launch.Tile(16, 64, occupancy=2)
+    assert launch.decode_choice(heads, keys, 132, tile).splits <= max(264 // heads, 1)
+
+
+@pytest.mark.parametrize("blocks", [1, 7, 64, 1563])
+def test_each_run_has_a_block_of_keys(blocks):
+    for splits in launch.runs_of(blocks):
+        assert (splits - 1) * -(-blocks // splits) < blocks
+        assert splits <= launch.MOST_RUNS
+
+
+@pytest.mark.parametrize(
+    ("q_shape", "keys", "tile_m", "split"),
+    [
+        ((1, 8, 4, 64), 1500, 16, True),
+        ((1, 8, 4, 128), 32768, 64, True),  # one query of 4 heads that share 8 of K and V
+        ((64, 8, 4, 128), 2048, 64, False),
+        ((1, 16, 333, 128), 4096, 64, False),
+        ((4, 16, 333, 128), 4096, 128, False),
+        ((64, 12, 197, 64), 197, 128, False),
+        ((4, 16, 4096, 256), 4096, 128, False),
+    ],
+)
+def test_tiles_that_would_leave_sms_idle_split_the_keys(q_shape, keys, tile_m, split):
+    config, splits = launch.choose(q_shape, keys, False, 132)
+    assert (config.tm if isinstance(config, launch.Tile) else config.tile_m) == tile_m
+    assert (splits > 1) == split

@@ -203,7 +203,7 @@ def test_the_gradient_is_torchs_and_the_kernels_are_within_its_bound(causal):
     torch.testing.assert_close(expected, want[0], rtol=2**-6, atol=2**-6)  # o is rounded to bf16
     dq = torch.full_like(q, torch.nan)
     with launches_interpreted():
-        launch.backward_into(dq, dk, dv, do, q, k, v, o, lse, 64**-0.5, causal)
+        launch.backward_by_tiles(dq, dk, dv, do, q, k, v, o, lse, 64**-0.5, causal)
     assert ((dq.double() - expected).abs() <= allowed).all()
     assert problem.flops(ATTENTION_SHAPE) == 2.5 * attention_problem(causal).flops(ATTENTION_SHAPE)
 
@@ -227,6 +227,7 @@ def test_decoding_is_measured_by_its_bytes():
     inputs = problem.random(shape, torch.Generator().manual_seed(0))
     expected, allowed = problem.expected(inputs, shape)
     o = torch.full_like(inputs[0], torch.nan)
+    choice = launch.choose((2, 1, 8, 64), 100, False, 132)
     with launches_interpreted():
-        launch.decode_into(o, *inputs, 64**-0.5)
+        launch.forward_into(o, torch.empty(o.shape[:3]), *inputs, 64**-0.5, False, choice)
     assert ((o.double() - expected).abs() <= allowed).all()

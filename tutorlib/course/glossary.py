@@ -118,8 +118,8 @@ def linked(text: str, left: list[Term]) -> str:
 def section(term: Term, page: NotebookNode) -> str:
     """The heading of the section of a page that teaches a term; "" if the page never uses it.
 
-    The first heading that names the term, else the one above its first use in bold, else above its first use;
-    the page's title only if no section uses the term.
+    The first heading that names the term or is above a use in bold, which defines it, else the one above its first use;
+    the page's title only if its section defines the term or no other uses it.
     """
     ranked: list[tuple[bool, int, int, str]] = []
     heading, is_title = "", True
@@ -130,8 +130,8 @@ def section(term: Term, page: NotebookNode) -> str:
                 heading, is_title = piece.lstrip("# "), piece.startswith("# ")
             if pattern_of(term).search(piece):
                 in_bold = any(pattern_of(term).search(bold) for bold in re.findall(r"\*\*([^*]+)\*\*", piece))
-                rank = 0 if is_heading else 1 if in_bold else 2 if is_prose else 3
-                ranked.append((is_title, rank, len(ranked), heading))
+                rank = 0 if is_heading or in_bold else 1 if is_prose else 2
+                ranked.append((is_title and not in_bold, rank, len(ranked), heading))
     return min(ranked)[-1] if ranked else ""
 
 

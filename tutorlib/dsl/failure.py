@@ -78,7 +78,7 @@ class Fail(FailureKind):
 
 
 class Hazard(FailureKind):
-    """Hazards that a simulator finds while a kernel runs; `simulate.ptx.findings` explains each.
+    """Hazards that a simulator finds while a kernel runs; `simulate/README.md` explains each.
 
     OUTSIDE [tensor]. OVERLAP [lacks: "fence"]. RACE [earlier: what the other thread did, "write", "read", "init",
     "launch", or "store" in the same instruction; or lacks: "wgmma.fence"]. UNWAITED [lacks: "commit", "wait",

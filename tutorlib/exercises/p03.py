@@ -204,7 +204,11 @@ FUNCTIONS = (
         ("03.4", "obeys", 2),
         lambda a, b, r: offsets(r) == composed(a, b),
         {
-            "B of one mode": beside(calls("(4,8):(8,1) 4:8 4:2", "(4,8):(8,1) 4:2 (2,2):(1,16)"), claimed, 10),
+            "B of one mode": beside(
+                calls("(4,8):(8,1) 4:8 4:2", "(4,8):(8,1) 4:2 (2,2):(1,16)", "(4,8):(8,1) 8:2 (4,2):(1,16)"),
+                claimed,
+                10,
+            ),
             "modes that carry": beside(
                 calls("(6,2):(1,7) (3,2):(2,3) (3,2):(2,3)", "(6,2):(1,7) (2,2):(2,3) (2,2):(2,3)"), claimed, 10
             ),

@@ -96,7 +96,7 @@ def configs(
 # tm, tn, tk, element_bytes, num_ctas, warps, occupancy; the first of a list tell the mistakes apart
 REGISTERS = [
     *((64, 64, 32, 2, 1, 4, 1), (128, 128, 64, 2, 1, 4, 1), (128, 256, 32, 2, 1, 4, 1)),
-    *((128, 256, 32, 2, 1, 8, 1), (256, 256, 32, 2, 2, 4, 1), (256, 256, 32, 2, 2, 8, 1)),
+    *((128, 256, 32, 2, 1, 8, 1), (256, 256, 32, 2, 2, 4, 1), (256, 256, 32, 2, 2, 8, 1), (256, 256, 32, 2, 1, 8, 1)),
 ]
 SHARED = [
     *((128, 128, 1024, 2, 1, 4, 1), (128, 128, 512, 1, 1, 4, 1), (64, 64, 256, 4, 1, 4, 1)),
@@ -127,8 +127,8 @@ FITS = value_exercise(
         "one_block": without("occupancy"),
         "one_stage": without("stages"),
         "no_tiles": without("shared"),
-        "no_accumulators": without("registers"),
         "no_producers": without("producers"),
+        "no_accumulators": without("registers"),
     },
     library={"Config.fits": Config.fits},
 )

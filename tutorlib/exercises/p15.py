@@ -104,6 +104,7 @@ EXERCISES = (
         ("15.3", "register_split", 2),
         register_split,
         {
+            "one, which 256 suffice": beside([(1, need) for need in (24, 40)], splits(1)),
             "two that multiply": beside([(2, need) for need in (24, 16, 30, 40, 56)], splits(2)),
             "three": beside([(3, need) for need in (24, 31, 32, 40)], splits(3)),
             "four and five": beside([(4, 24), (4, 33), (5, 8), (5, 30)], splits(4, 5)),

@@ -12,11 +12,10 @@ from tutorlib.draw.palette import CATEGORIES, EMPTY, FAINT, INK, MARK, RAMP, SHA
 from tutorlib.figures.style import draw_ratios, label_ends, say_where, tidy_axes
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.cutile import space
-from tutorlib.machine.features import Hardware, hardware_of
-from tutorlib.measuring.counters import MEMORY_READ, WAVES
+from tutorlib.machine.features import hardware_of
+from tutorlib.measuring.counters import MEMORY_READ
 from tutorlib.measuring.results import Point, SweepResults
 from tutorlib.measuring.timing import Measurement
-from tutorlib.models.l2 import ORDERS, Traffic, traffic
 from tutorlib.models.memory import BY_ARCH, blocks_per_sm
 from tutorlib.problems.catalogue import gemm
 from tutorlib.problems.differences import by
@@ -123,30 +122,16 @@ def draw_orders(ratio: Axes, memory: Axes, swept: SweepResults) -> None:
 
 
 def draw_memory(axes: Axes, swept: SweepResults) -> None:
-    """GB read from memory, a bar for each order; strokes for the model, a line for A and B read once."""
-    largest = swept.shapes[-1]
-    points = [point for point in swept.at(largest) if point.name in swept.counters]
-    names, found = [point.name for point in points], [swept.counters[point.name] for point in points]
-    axes.barh(names, [counts[MEMORY_READ] / 1e9 for counts in found], color=CATEGORIES[0], label="counted")
-    if points and (hardware := hardware_of(swept.gpu)):
-        models = [model(point, counts[WAVES], hardware) for point, counts in zip(points, found, strict=True)]
-        fetched = [modeled.fetched / 1e9 for modeled in models]
-        axes.scatter(fetched, names, marker="|", s=900, color=INK, linewidths=3, label="model", zorder=3)
-        axes.axvline(models[0].least / 1e9, color=MARK, linestyle="--", label="A and B once each")
+    """GB read from memory, a bar for each order; a line for A and B read once."""
+    m, n, k = largest = swept.shapes[-1]
+    counted = {point.name: swept.counters[point.name] for point in swept.at(largest) if point.name in swept.counters}
+    axes.barh(list(counted), [counts[MEMORY_READ] / 1e9 for counts in counted.values()], color=CATEGORIES[0])
+    axes.axvline(2 * (m + n) * k / 1e9, color=MARK, linestyle="--", label="A and B once each")
     axes.invert_yaxis()
-    axes.set_xlabel("bytes read from memory, GB" if points else "no counters: ncu was not there, or may not count")
+    axes.set_xlabel("bytes read from memory, GB" if counted else "no counters: ncu was not there, or may not count")
     axes.set_title(f"at {by(largest)}", loc="left", color=INK)
-    axes.legend(loc="lower right", frameon=False, markerscale=0.4)
+    axes.legend(loc="lower right", frameon=False)
     tidy_axes(axes)
-
-
-def model(point: Point, waves: float, hardware: Hardware) -> Traffic:
-    """The traffic model for a point, with half of L2, since both halves may hold a line, and a drift of an eighth."""
-    (m, n, k), (tile_m, tile_n, tile_k) = point.measurement.shape, point.facts["tile"]
-    grid = -(-m // tile_m), -(-n // tile_n)
-    in_flight = round(grid[0] * grid[1] / waves)
-    tile_bytes = 2 * tile_m * tile_k, 2 * tile_n * tile_k
-    return traffic(grid, ORDERS[point.name], -(-k // tile_k), tile_bytes, in_flight, hardware.l2 // 2, drift=0.125)
 
 
 # Any shape ------------------------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from tutorlib.kernels.ampere.config import BYTES, MOST_SMEM, GemmConfig
 from tutorlib.kernels.ampere.gemm import Order, in_eights, make_gemm
 from tutorlib.kernels.ampere.main_loops import multistage
 from tutorlib.kernels.ampere.thread_share import Steps
+from tutorlib.kernels.attention import hopper_backward
 from tutorlib.kernels.attention import launch as attention_launch
 from tutorlib.kernels.attention.schedule import AttentionConfig
 from tutorlib.kernels.cpp import BENCH, PROMISES, WAYS, Variant, blocks_of, in_tiles
@@ -52,7 +53,7 @@ from tutorlib.measuring.launchers import CppLauncher, CuteLauncher, CutileLaunch
 from tutorlib.measuring.trusted import measure
 from tutorlib.models.l2 import grouped, raster
 from tutorlib.problems import fused as fused_problems
-from tutorlib.problems.attention import attention_problem, decoding_problem, gradient_problem
+from tutorlib.problems.attention import against_torchs_best, attention_problem, decoding_problem, gradient_problem
 from tutorlib.problems.catalogue import UNIT_ROUNDOFF, accumulation, gemm, gemm_fp8, softmax, vector_add
 from tutorlib.problems.differences import by
 from tutorlib.problems.problem import Operand, Problem, Shape
@@ -507,6 +508,29 @@ HEADS = ((16, 16, 128), (32, 32, 64), (16, 2, 128))  # heads, those of K and V, 
 FULL = tuple(  # (batch, heads, kv_heads, queries, keys, head_dim): 16384 tokens, as FlashAttention-3's paper has it
     (16384 // n, h, g, n, n, d) for n in (4096, 16384, 1024, 8192, 2048) for h, g, d in HEADS
 )
+OF_MODELS = (  # vision, BERT, Whisper, diffusion, odd lengths, and 1 to 8 queries of a language model
+    (8, 12, 12, 197, 197, 64), (64, 12, 12, 197, 197, 64), (256, 12, 12, 197, 197, 64), (4, 16, 16, 577, 577, 64),
+    (16, 16, 16, 577, 577, 64), (64, 16, 16, 577, 577, 64), (32, 16, 16, 257, 257, 80), (8, 16, 16, 729, 729, 72),
+    (64, 12, 12, 128, 128, 64), (32, 16, 16, 384, 384, 64), (16, 12, 12, 512, 512, 64), (64, 12, 12, 512, 512, 64),
+    (1, 20, 20, 1500, 1500, 64), (8, 20, 20, 1500, 1500, 64), (8, 20, 20, 448, 1500, 64), (1, 20, 20, 1, 1500, 64),
+    (8, 20, 20, 1, 1500, 64), (1, 8, 8, 333, 4096, 64), (1, 16, 16, 333, 4096, 128), (4, 16, 4, 333, 4096, 128),
+    (2, 16, 4, 64, 4096, 128), (2, 10, 10, 4096, 4096, 64), (2, 10, 10, 4096, 77, 64), (2, 20, 20, 1024, 77, 64),
+    (1, 24, 24, 4608, 4608, 128), (2, 16, 16, 2048, 2048, 96), (2, 8, 1, 4096, 4096, 256), (1, 32, 8, 1, 1024, 128),
+    (1, 32, 8, 1, 8192, 128), (1, 32, 8, 1, 32768, 128), (8, 32, 8, 1, 4096, 128), (16, 32, 8, 1, 8192, 128),
+    (64, 32, 8, 1, 2048, 128), (64, 32, 8, 1, 1024, 128), (1, 64, 8, 1, 16384, 128), (32, 32, 32, 1, 2048, 128),
+    (8, 16, 2, 1, 32768, 128), (8, 32, 8, 1, 4096, 64), (16, 32, 8, 2, 2048, 128), (4, 32, 8, 4, 8192, 128),
+    (1, 32, 8, 8, 4096, 128), (1, 32, 32, 8, 32768, 128), (64, 32, 8, 8, 1024, 128), (3, 8, 1, 1000, 1500, 64),
+    (2, 8, 8, 777, 777, 128), (4, 8, 8, 65, 1025, 128), (8, 16, 16, 2048, 2048, 128), (8, 32, 32, 2048, 2048, 64),
+    (16, 32, 32, 1024, 1024, 64),
+)  # fmt: skip
+OF_PROMPTS = (  # of language models
+    (1, 32, 8, 512, 512, 128), (1, 32, 8, 1024, 1024, 128), (8, 32, 8, 1024, 1024, 128), (1, 32, 8, 2048, 2048, 128),
+    (4, 32, 8, 2048, 2048, 128), (1, 32, 8, 4096, 4096, 128), (1, 32, 8, 8192, 8192, 128), (1, 8, 1, 4096, 4096, 128),
+    (2, 64, 8, 4096, 4096, 128), (1, 32, 8, 2048, 2048, 64), (4, 32, 8, 1024, 1024, 64), (1, 32, 8, 8192, 8192, 64),
+    (1, 32, 32, 2048, 2048, 96), (4, 32, 32, 1024, 1024, 96), (1, 8, 4, 2048, 2048, 256), (4, 16, 8, 1024, 1024, 256),
+    (2, 16, 16, 1023, 1023, 128), (1, 16, 2, 4097, 4097, 128), (2, 16, 16, 3001, 3001, 64),
+    (8, 16, 16, 2048, 2048, 128),
+)  # fmt: skip
 SOME = tuple((4, heads, kv_heads, 4096, 4096, d) for heads, kv_heads, d in HEADS[:2])
 ATTENTION_LEVERS = {
     "ping-pong": "pingpong",
@@ -550,6 +574,13 @@ def attention(causal: bool) -> Sweep:
     return Sweep(attention_problem(causal), candidates, FULL, pairs=SIX_PAIRS, seconds=150)
 
 
+def attention_shapes(causal: bool) -> Sweep:
+    """The operator at the shapes of models, beside the fastest of torch's backends."""
+    operator = forward_by("CuTe", attention_launch.forward_into, causal, needs=WGMMA)
+    shapes = OF_PROMPTS if causal else OF_MODELS
+    return Sweep(against_torchs_best(causal), (operator,), shapes, pairs=SIX_PAIRS, seconds=60)
+
+
 def attention_levers() -> Sweep:
     """Each lever alone and on top of others, causal. A candidate's levers are a fact, as in `hopper_levers`."""
 
@@ -574,33 +605,43 @@ def attention_tuning() -> Sweep:
 
 
 def decode() -> Sweep:
-    """One query for each sequence, by the number of blocks for each SM."""
+    """One query for each sequence: cuTile's kernels by the number of blocks for each SM, and the operator."""
 
     def candidate(blocks: int) -> Candidate:
-        def call(q: Tensor, k: Tensor, v: Tensor, o: Tensor) -> None:
-            tile = replace(attention_launch.tile_of("decode_parts", q.shape[3], False), occupancy=blocks)
-            attention_launch.decode_into(o, q, k, v, q.shape[3] ** -0.5, tile)
+        def into(o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> None:
+            tile = replace(attention_launch.tile_of("decode_parts", q.shape[3], causal), occupancy=blocks)
+            sequences, sms = k.shape[0] * k.shape[1], device.need_gpu().sms
+            choice = attention_launch.decode_choice(sequences, k.shape[2], sms, tile)
+            attention_launch.forward_into(o, lse, q, k, v, scale, causal, choice)
 
-        return by_host(f"{blocks} block{'s' * (blocks > 1)} per SM", call)
+        return forward_by(f"{blocks} block{'s' * (blocks > 1)} per SM", into, False)
 
     heads = ((16, 16, 128, 1), (64, 8, 128, 2), (64, 8, 64, 4))  # the last: times as many keys, for as many bytes
     shapes = tuple((more * 2**16 // n, h, g, 1, n, d) for n in (4096, 16384, 1024, 65536) for h, g, d, more in heads)
-    return Sweep(decoding_problem(), tuple(map(candidate, (2, 1, 4))), shapes, pairs=SIX_PAIRS, seconds=150)
+    operator = forward_by("CuTe", attention_launch.forward_into, False, needs=WGMMA)
+    return Sweep(decoding_problem(), (*map(candidate, (2, 1, 4)), operator), shapes, pairs=SIX_PAIRS, seconds=150)
 
 
 def attention_backward() -> Sweep:
-    """The three cuTile kernels, causal and not."""
+    """Both backward passes, causal and not."""
 
-    def candidate(name: str, causal: bool) -> Candidate:
+    def candidate(name: str, into: Callable[..., None], causal: bool, **others: Any) -> Candidate:
         def call(
             q: Tensor, k: Tensor, v: Tensor, do: Tensor, o: Tensor, lse: Tensor, dk: Tensor, dv: Tensor, dq: Tensor
         ) -> None:
-            attention_launch.backward_into(dq, dk, dv, do, q, k, v, o, lse, q.shape[3] ** -0.5, causal)
+            into(dq, dk, dv, do, q, k, v, o, lse, q.shape[3] ** -0.5, causal)
 
-        return by_host(name, call, problem=gradient_problem(causal))
+        return by_host(f"{name}, causal" if causal else name, call, problem=gradient_problem(causal), **others)
 
-    candidates = candidate("cuTile", False), candidate("cuTile, causal", True)
-    return Sweep(gradient_problem(), candidates, FULL, pairs=SIX_PAIRS, seconds=170)
+    candidates = [
+        candidate(name, into, causal, **others)
+        for causal in (False, True)
+        for name, into, others in (
+            ("cuTile", attention_launch.backward_by_tiles, {}),
+            ("CuTe", hopper_backward.backward_into, {"needs": WGMMA}),
+        )
+    ]
+    return Sweep(gradient_problem(), tuple(candidates), FULL, pairs=SIX_PAIRS, seconds=170)
 
 
 # The table ------------------------------------------------------------------------------------------------------------
@@ -629,6 +670,8 @@ SWEEPS: dict[str, Callable[[], Sweep]] = {  # gemm_nvidia raises NoExample where
     "mlp_forward": mlp_forward,
     "attention_full": lambda: attention(causal=False),
     "attention_causal": lambda: attention(causal=True),
+    "attention_shapes": lambda: attention_shapes(causal=False),
+    "attention_prompts": lambda: attention_shapes(causal=True),
     "attention_levers": attention_levers,
     "attention_tuning": attention_tuning,
     "attention_backward": attention_backward,

@@ -95,10 +95,10 @@ def at_launch(warpgroups: int) -> int:
 def register_split(warpgroups: int, need: int) -> Pair:
     """(producer's, consumers') registers of each thread after setmaxnreg, for this number of consumer warpgroups.
 
-    need: of the producer's threads. The pool is what the block starts with; setmaxnreg takes multiples of 8 from 24 on.
+    need: of the producer's threads. The pool is what the block starts with; setmaxnreg takes multiples of 8, 24 to 256.
     """
     producer = max(24, -(-need // 8) * 8)
-    return producer, ((warpgroups + 1) * at_launch(warpgroups) - producer) // warpgroups // 8 * 8
+    return producer, min(256, ((warpgroups + 1) * at_launch(warpgroups) - producer) // warpgroups // 8 * 8)
 
 
 def step_bytes(tile: BlockTile, cluster: Pair) -> Pair:

@@ -98,8 +98,8 @@ def traffic(
     of B. Who asks first brings a tile in, later ones hit until L2, a fully associative cache, drops it as the one whose
     last use is longest ago. Without drift the blocks run in waves, those of a wave in lockstep.
     What it leaves out: L2 has sets, and C passes through it too. On a data-center GPU it has two halves, both of which
-    keep what SMs of both sides read: half of its bytes, and a drift of an eighth, come near to what an H200's counters
-    say (figures/data/sweeps/h200_gemm_orders.json). K is walked in STEPS steps at most.
+    keep what SMs of both sides read: with half of its bytes, groups of 4 and 8 come near to what an H200's counters say
+    (figures/data/sweeps/h200_gemm_orders.json); raster order depends on the drift. K is walked in STEPS steps at most.
     """
     tiles, steps = blocks(grid, order), min(k_tiles, STEPS)
     a_bytes, b_bytes = (bytes * k_tiles // steps for bytes in tile_bytes)

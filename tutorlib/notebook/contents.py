@@ -20,9 +20,9 @@ WORDS: dict[State, str] = {
 Column = tuple[Callable[[Standing], str], str]  # a notebook's cell, and the total
 PATHS = {  # ways through the course, by its pages
     "all of it": "00-23",
-    "I know CUDA: take me to tensor cores": "00 01 03-05 10-16",
+    "I know CUDA: take me to tensor cores": "00-05 10-16",
     "cuTile only": "00 06-08 22",
-    "attention on Hopper": "00 01 03-07 10-15 22 23",
+    "attention on Hopper": "00-07 10-15 22 23",
 }
 
 

@@ -98,15 +98,18 @@ def attention_problem(causal: bool = False) -> Problem:
     )
 
 
-def decoding_problem() -> Problem:
-    """One query for each sequence, so queries is 1. Memory limits it: it is measured by bytes, not by operations."""
+def against_torchs_best(causal: bool = False) -> Problem:
+    """The same beside the fastest of torch's backends."""
 
     def baseline(o: "Tensor", q: "Tensor", k: "Tensor", v: "Tensor") -> None:
-        attend(fastest_backend(False, False, *(tuple(x.shape) for x in (q, k))), False, q, k, v)
+        attend(fastest_backend(causal, False, *(tuple(x.shape) for x in (q, k))), causal, q, k, v)
 
-    return replace(
-        attention_problem(), name="decoding", baseline=baseline, baseline_name="torch's best", flops=lambda shape: 0
-    )
+    return replace(attention_problem(causal), baseline=baseline, baseline_name="torch's best")
+
+
+def decoding_problem() -> Problem:
+    """One query for each sequence, so queries is 1. Memory limits it: it is measured by bytes, not by operations."""
+    return replace(against_torchs_best(), name="decoding", flops=lambda shape: 0)
 
 
 def gradient_problem(causal: bool = False) -> Problem:

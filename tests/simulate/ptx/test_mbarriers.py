@@ -75,6 +75,39 @@ def test_bytes_out_of_shared_memory():
     assert out.tolist() == list(range(1000, 1064))
 
 
+FENCE, WAITED = "fence.proxy.async.shared::cta; bar.sync 0;", "cp.async.bulk.wait_group.read 0;"
+ADDED = (
+    START
+    + "shl.b32 %r2, %tid_x, 2; add.u32 %r3, %r1, %r2; cvt.rn.f32.u32 %f1, %tid_x; st.shared.f32 [%r3], %f1;"
+    + FENCE
+    + """@!%p1 bra $over; cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%rd_out], [%r1], 256;
+    cp.async.bulk.commit_group;"""
+    + WAITED
+    + "$over:"
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (ADDED, ()),
+        (ADDED.replace(FENCE, "bar.sync 0;"), ("proxy", "TMA")),
+        (ADDED.replace(WAITED, ""), ("unwaited", "may still be reading shared memory")),
+    ],
+    ids=["right", "no fence", "not waited for"],
+)
+def test_blocks_add_to_the_same_bytes(body, words):
+    out = torch.ones(64)
+    report = run(kernel(body, ["out"], shared=256), (3,), (64,), {"out": out})
+    if words:
+        found, message = told(report)[0]
+        assert found == words[0]
+        assert words[1] in message
+    else:
+        assert not report.findings
+        assert out.tolist() == [1 + 3 * t for t in range(64)]
+
+
 def test_phases_alternate():
     """All threads arrive in each of three phases, and write what all have read in the one before."""
     step = """mbarrier.arrive.shared.b64 _, [%r1]; {0} xor.b32 %r4, %r2, 128; add.u32 %r4, %r1, %r4;

@@ -175,22 +175,23 @@ def through_kernel(
         cute.arch.cp_async_bulk_wait_group(0, read=True)
 
 
-def copy_through(tensor, box, widths=(0, 0), beyond=0):
-    """beyond: so many boxes more than the first mode has."""
+def copy_through(tensor, box, widths=(0, 0), beyond=0, adds=False):
+    """beyond: so many boxes more than the first mode has. adds: to ones."""
 
     @cute.jit
     def host(a: cute.Tensor, b: cute.Tensor):
         dtype = a.element_type
         layout_in, layout_out = in_smem(box, dtype, widths[0]), in_smem(box, dtype, widths[1])
         load, src = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), a, layout_in, box)
-        store, dst = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), b, layout_out, box)
+        save = cpasync.CopyReduceBulkTensorTileS2GOp() if adds else cpasync.CopyBulkTensorTileS2GOp()
+        store, dst = cpasync.make_tiled_tma_atom(save, b, layout_out, box)
         grid = [cute.ceil_div(a.shape[mode], box[mode]) for mode in range(len(box))] + [1] * (3 - len(box))
         grid[0] += beyond
         through_kernel(load, src, store, dst, layout_in, layout_out, box, dtype).launch(
             grid=grid, block=(THREADS, 1, 1)
         )
 
-    out = torch.full_like(tensor, torch.nan)
+    out = torch.full_like(tensor, 1 if adds else torch.nan)
     traced = compile_with_lines(host, [fake(tensor), fake(out)], "sm_90a")
     arguments = [from_dlpack(one, assumed_align=16) for one in (tensor, out)]
     (report,) = simulate_host(traced, {"a": tensor, "b": out}, arguments)
@@ -206,6 +207,14 @@ def test_boxes_over_the_edges_and_threads_see_them_as_cute_does(shape, box, widt
     x = torch.randn(shape).to(torch.bfloat16)
     out, report = copy_through(x, box, (width, width))
     assert out.equal(x)
+    assert not report.findings
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32, torch.int32])
+def test_boxes_are_added(dtype):
+    x = (10 * torch.randn(70, 40)).to(dtype)
+    out, report = copy_through(x, (32, 16), adds=True)
+    assert out.equal(x + 1)
     assert not report.findings
 
 

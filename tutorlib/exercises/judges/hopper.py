@@ -21,6 +21,7 @@ from tutorlib.failure import Fail, FailureKind, Flaw
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
 from tutorlib.measuring.results import known_sweeps
+from tutorlib.models.hopper_gemm import Sm, gemm_time
 from tutorlib.problems.differences import by
 from tutorlib.problems.problem import Shape
 
@@ -87,20 +88,19 @@ def need_config(got: Any, shape: Shape) -> "HopperConfig":
     return got
 
 
-def far_off(shape: Shape, config: "HopperConfig", limit: float) -> str:
-    """That the model expects more than `limit` times the time of the course's choice, as a sentence; or ""."""
+def far_off(shape: Shape, config: "HopperConfig", limit: float, model: str = "course") -> str:
+    """That a model expects more than `limit` times the time of the course's choice, as a sentence; or "".
+
+    model: the "course"'s, or the one of the "page", whose own best choice is never far off.
+    """
     from tutorlib.kernels.hopper.choose import choose, cost
 
-    m, n, k = shape
-    best = choose(m, n, k)
-    expected, least = (cost(one, m, n, k) for one in (config, best))
+    best = choose(*shape)
+    expected, least = (gemm_time(one, *shape, Sm()) if model == "page" else cost(one, *shape) for one in (config, best))
     if expected <= limit * least:
         return ""
-    what = (
-        f"for {by(shape)} the course's model expects {expected:,.0f} µs of {shown(config)}, "
-        f"and {least:,.0f} µs of {shown(best)}."
-    )
-    return Flaw(what, Fail.SLOW)
+    times = f"{expected:,.1f} µs of {shown(config)}, and {least:,.1f} µs of {shown(best)}"
+    return Flaw(f"for {by(shape)} the {model}'s model expects {times}.", Fail.SLOW)
 
 
 def measured_slow(shape: Shape, config: "HopperConfig", sweep: str) -> str:
@@ -316,8 +316,8 @@ class Chosen(Part):
 
     timed: the shapes that a GPU times, where the choice must not be far off by the model.
     drawn: others, of which no answer can have a list.
-    close: without a GPU a choice loses a point if the model expects more than this times the best for a timed shape,
-        or for one of those `told`.
+    close: without a GPU a choice loses a point if the page's model expects more than this times the course's choice
+        for a timed shape, or for one of those `told`.
     """
 
     timed: tuple[Shape, ...]
@@ -340,7 +340,7 @@ class Chosen(Part):
         if not device.why_not(WGMMA):  # which tells more
             return None
         near = {shape: config for shape, config in choices.items() if shape not in self.drawn}
-        what = next(filter(None, (far_off(*one, self.close) for one in near.items())), "")
+        what = next(filter(None, (far_off(*one, self.close, "page") for one in near.items())), "")
         return Verdict(points - 1, ("right, but " + what, "Speed not run.")) if what else None
 
     def host(self, answer: Answer, simulated: Shape = ()) -> HostFunction:

@@ -44,8 +44,8 @@ def static_attention(settings: KernelSettings, causal: bool, parts: "AttentionPa
 
     @cute.jit
     def attention(q: cute.Tensor, k: cute.Tensor, v: cute.Tensor, o: cute.Tensor) -> None:
-        head_dim, group = q.shape[3], q.shape[1] // k.shape[1]
-        config = AttentionConfig(head_dim, causal=causal, group=group, **settings)
+        head_dim = q.shape[3]
+        config = AttentionConfig(head_dim, causal=causal, **settings)
         # A descriptor leaves out a mode whose size is known to be 1: so no size is known.
         tensors = tuple(
             cute.make_tensor(x.iterator, cute.make_layout((*map(Int32, x.shape[:3]), head_dim), stride=x.stride))

@@ -44,7 +44,7 @@ LOG2_E = math.log2(math.e)
 
 @cute.jit
 def store_o(tOrO: cute.Tensor, pv: cute.TiledMma, tma: cute.CopyAtom, sO: cute.Tensor, gO: cute.Tensor) -> None:
-    """Round O, and store it through the rows of sQ that this warp alone has read. sO, gO: (tile_m, head_dim)."""
+    """Round O, and store it through rows of sO that no other warp uses. sO, gO: (tile_m, head_dim)."""
     thread = cute.arch.thread_idx()[0]
     warp = cute.arch.make_warp_uniform(thread // 32)
     atom = cute.make_copy_atom(StMatrix8x8x16bOp(transpose=False, num_matrices=4), BFloat16)
@@ -114,7 +114,7 @@ class Block:
 def load_tile(block: Block, tile: Tile) -> None:
     (tma_q, mQ), (tma_k, mK), (tma_v, mV), config = block.q, block.k, block.v, block.config
     bM, bN, bD = config.tile_m, config.tile_n, config.head_dim
-    kv_head = tile.head // config.group
+    kv_head = tile.head // (mQ.shape[2] // mK.shape[2])
     gQ = cute.local_tile(mQ[None, None, tile.head, tile.batch], (bM, bD), (None, 0))
     gK = cute.local_tile(mK[None, None, kv_head, tile.batch], (bN, bD), (None, 0))
     gV = cute.local_tile(mV[None, None, kv_head, tile.batch], (bD, bN), (0, None))
@@ -125,11 +125,11 @@ def load_tile(block: Block, tile: Tile) -> None:
 
 @cute.jit
 def attend_tile(block: Block, tile: Tile) -> None:
-    (tma_o, mO), mLSE, keys, config, parts = block.o, block.mLSE, block.k[1].shape[0], block.config, block.parts
+    (tma_o, mO), mLSE, (_, mK), config, parts = block.o, block.mLSE, block.k, block.config, block.parts
     bM, bN, bD = config.tile_m, config.tile_n, config.head_dim
     lane, warp, group = cute.arch.lane_idx(), block.warp, block.group
     sQ = block.sQ[None, None, tile.q_stage]
-    gO = cute.local_tile(mO[None, None, tile.head, tile.batch], (bM, bD), (tile.m_block, 0))
+    gO = cute.local_tile(mO[None, None, tile.head, tile.run], (bM, bD), (tile.m_block, 0))
     qk, pv = make_mmas(config)
     s_slice, o_slice = qk.get_slice(group * WARPGROUP), pv.get_slice(group * WARPGROUP)
     tSrS = cute.make_rmem_tensor(qk.partition_shape_C((bM, bN)), Float32)
@@ -150,7 +150,7 @@ def attend_tile(block: Block, tile: Tile) -> None:
             parts.quad_reduce,
         ),
         rows,
-        keys,
+        mK.shape[0] - tile.first * bN,
         group,
         config,
         parts,
@@ -161,13 +161,13 @@ def attend_tile(block: Block, tile: Tile) -> None:
     if cutlass.const_expr(mLSE is not None):
         for row in cutlass.range_constexpr(2):
             if lane % 4 == 0 and rows + 8 * row < mLSE.shape[0]:
-                mLSE[rows + 8 * row, tile.head, tile.batch] = logs[row]
+                mLSE[rows + 8 * row, tile.head, tile.run] = logs[row]
     store_o(me.tOrO, pv, tma_o, sQ, gO)
 
 
 @cute.jit
 def load_tiles(block: Block, order: Order, counter: cute.Tensor) -> None:
-    """The producer warp draws tiles until none is left, and announces the end as a tile past the last batch."""
+    """The producer warp draws tiles until none is left, and announces the end as a tile past the last run."""
     state = make_pipeline_state(PipelineUserType.Producer, block.config.q_stages)
     before, number = Int32(0), order.draw(counter)
     while number < order.tiles:
@@ -178,21 +178,21 @@ def load_tiles(block: Block, order: Order, counter: cute.Tensor) -> None:
         number = order.draw(counter)
     block.q_ring.wait_empty(state)
     with cute.arch.elect_one():
-        block.q_ring.write_place((0, 0, order.batches, before), state.index)
+        block.q_ring.write_place((0, 0, order.runs, before), state.index)
         cute.arch.mbarrier_arrive(block.q_ring.full + state.index)
 
 
 @cute.jit
 def attend_tiles(block: Block, order: Order) -> None:
     state = make_pipeline_state(PipelineUserType.Consumer, block.config.q_stages)
-    m_block, head, batch, before = block.q_ring.take(state)
+    m_block, head, run, before = block.q_ring.take(state)
     first_turn(block)
-    while batch < order.batches:
-        tile = order.tile(m_block, head, batch, DrawnTile(state, before))
+    while run < order.runs:
+        tile = order.tile(m_block, head, run, DrawnTile(state, before))
         attend_tile(block, tile)
         block.q_ring.release(state.index)
         state.advance()
-        m_block, head, batch, before = block.q_ring.take(state)
+        m_block, head, run, before = block.q_ring.take(state)
     last_turn(block)
 
 
@@ -202,7 +202,7 @@ def attention_kernel(
     config: cutlass.Constexpr, parts: cutlass.Constexpr,
 ):  # fmt: skip
     thread, _, _ = cute.arch.thread_idx()
-    (head, step, batch), (_, m_blocks, _) = cute.arch.block_idx(), cute.arch.grid_dim()
+    (head, step, run), (_, m_blocks, _) = cute.arch.block_idx(), cute.arch.grid_dim()
     warp, group = (cute.arch.make_warp_uniform(thread // size) for size in (32, WARPGROUP))
     layout_q, layout_k, layout_v = qkv_layouts(config)
     memory = SmemAllocator()
@@ -211,11 +211,11 @@ def attention_kernel(
     sV = memory.allocate_tensor(BFloat16, layout_v.outer, ALIGNMENT, layout_v.inner)  # (bD, bN, stages)
     q_ring, k_ring, v_ring = make_rings(memory, config)
     block = Block(q, k, v, o, mLSE, sQ, sK, sV, q_ring, k_ring, v_ring, warp, group, scale, config, parts)
-    mQ, mK = q[1], k[1]
+    mQ, mK, mO = q[1], k[1], o[1]
     if cutlass.const_expr(config.persistent):
         m_blocks = cute.ceil_div(mQ.shape[0], config.tile_m)
-    order = Order(m_blocks, mQ.shape[2], mQ.shape[3], mK.shape[0], config)
-    tile = order.tile(order.m_block(step), head, batch)
+    order = Order(m_blocks, mQ.shape[2], mO.shape[3], mO.shape[3] // mQ.shape[3], mK.shape[0], config)
+    tile = order.tile(order.m_block(step), head, run)
     if group == config.consumers:
         cute.arch.setmaxregister_decrease(config.registers[0])
         if warp == 4 * config.consumers:
@@ -267,7 +267,7 @@ def launch_attention(
     tma_k = cpasync.make_tiled_tma_atom(load, mK, layout_k, (bN, bD))
     tma_v = cpasync.make_tiled_tma_atom(load, mV, layout_v, (bD, bN))
     tma_o = cpasync.make_tiled_tma_atom(save, mO, box, BOX)
-    grid, counter = (q.shape[1], cute.ceil_div(q.shape[2], bM), q.shape[0]), None
+    grid, counter = (q.shape[1], cute.ceil_div(q.shape[2], bM), o.shape[0]), None
     if cutlass.const_expr(config.persistent):
         counter, most = queue
         grid = cutlass.min(cute.size(grid), most), 1, 1

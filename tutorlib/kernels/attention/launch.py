@@ -1,11 +1,12 @@
 """Attention's kernels on torch tensors: compiled once for each configuration, for all sizes and strides."""
 
 import json
+from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import cuda.tile as ct
 import torch
@@ -13,15 +14,17 @@ from cutlass import BFloat16, Float32, Int32, cute
 from cutlass.cute.runtime import make_fake_tensor
 from torch import Tensor
 
-from tutorlib.kernels.attention import tiles
+from tutorlib.kernels.attention import hopper_backward, tiles
 from tutorlib.kernels.attention.hopper import make_attention
-from tutorlib.kernels.attention.schedule import AttentionConfig
+from tutorlib.kernels.attention.schedule import MMA_M, AttentionConfig
 from tutorlib.kernels.hopper.launch import compile_for_torch, max_clusters
 from tutorlib.machine import device
 
 TILES = Path(__file__).with_name("tiles.json")
 DELTA_ROWS = 128
-MOST_RUNS = 128  # that one block of a decoding step can add up
+MOST_RUNS = 64  # of a sequence's keys
+PART_ELEMENTS = 64 * 128  # that a block adds up without spilling
+SMEM = 226 * 1024  # for tiles, beside the barriers
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ def tile_of(kernel: str, head_dim: int, causal: bool) -> Tile:
     """For this kernel on the GPU at hand."""
     found = device.gpu()
     measured = measured_tiles() if found and found.arch == "90" else {}
-    return measured.get((kernel, head_dim, causal), ANYWHERE[kernel])
+    return measured.get((kernel, head_dim, causal), Tile(64, 64) if head_dim > 128 else ANYWHERE[kernel])
 
 
 @cache
@@ -67,18 +70,85 @@ def hinted(kernel: str, tile: Tile) -> Any:
     return getattr(tiles, kernel).replace_hints(**tile.hints)
 
 
-def attention_config(head_dim: int, causal: bool, group: int) -> AttentionConfig:
-    """The fastest of those measured on an H100 and an H200."""
-    if head_dim == 64 and not causal:
-        return AttentionConfig(head_dim, 192, 128, pingpong=False, group=group, persistent=True)
-    return AttentionConfig(head_dim, 128, 128, causal=causal, group=group, persistent=True)
+class Choice(NamedTuple):
+    """A configuration, or the tile of cuTile's decoding kernel, and the runs into which it splits a sequence's keys."""
+
+    config: AttentionConfig | Tile
+    splits: int = 1
+
+
+@cache
+def choose(q_shape: tuple[int, ...], keys: int, causal: bool, sms: int) -> Choice:
+    """The fastest by `cost_us`. Under a causal mask keys are not split: query i sees keys 0 … i, of however many.
+
+    The decoding kernel starts sooner, the other one reads faster.
+    """
+    batch, heads, queries, d = q_shape
+    if queries <= tiles.ROWS and not causal and 4 * batch * heads * keys * d <= DECODE_BYTES:
+        return decode_choice(batch * heads, keys, sms, tile_of("decode_parts", power_of_two(d), False))
+    choices = [
+        Choice(config, splits)
+        for config in attention_configs(d, causal)
+        for splits in ({1} if causal else runs_of(-(-keys // config.tile_n)))
+    ]
+    return min(choices, key=lambda choice: cost_us(choice, q_shape, keys, sms))
+
+
+def decode_choice(sequences: int, keys: int, sms: int, tile: Tile) -> Choice:
+    """As many runs as all SMs hold at once. sequences: of keys, batch · kv_heads."""
+    blocks = tile.occupancy * sms // sequences
+    return Choice(tile, max(splits for splits in runs_of(-(-keys // tile.tn)) if splits <= max(blocks, 1)))
+
+
+def runs_of(blocks: int) -> set[int]:
+    """The numbers of runs, of equal length but for the last, into which so many blocks can be split."""
+    return {-(-blocks // -(-blocks // splits)) for splits in range(1, min(blocks, MOST_RUNS) + 1)}
+
+
+DECODE_BYTES = 2**26  # of K and V
+START_US = 2.0  # of a tile
+STEP_US = {64: (0.78, 1.04), 128: (1.18, 1.5), 192: (1.7, 2.2)}  # by tile_m, of 128 keys: softmax; products at d = 128
+ADD_US, ROW_US = 4.0, 0.0037  # of adding parts: its launch, and each row of O at d = 128
+
+
+def cost_us(choice: Choice, q_shape: tuple[int, ...], keys: int, sms: int) -> float:
+    """Waves of tiles, times a tile's start and its steps; and the time to add parts. The constants: on an H200.
+
+    Causal tiles, the longest first, take as long as the longest, or an SM's share of all and an uneven end.
+    """
+    (config, splits), (batch, heads, queries, _) = choice, q_shape
+    wide, part = config.head_dim / 128, config.tile_n / 128
+    softmax, products = STEP_US[config.tile_m]
+    step = max(softmax, products * wide) * part
+    tiles = -(-queries // config.tile_m) * heads * batch * splits
+    most = -(-keys // (config.tile_n * splits))
+    longest = START_US + most * step
+    if config.causal:
+        mean = START_US + (min(queries, keys) + config.tile_m) / config.tile_n / 2 * step
+        return max(longest, tiles / sms * mean + longest / 4)
+    return -(-tiles // sms) * longest + (ADD_US + ROW_US * wide * batch * heads * queries if splits > 1 else 0)
+
+
+@cache
+def attention_configs(head_dim: int, causal: bool) -> tuple[AttentionConfig, ...]:
+    """Those whose accumulators fit in registers, with as many keys in a step, up to 128, as shared memory has room for.
+
+    Columns from head_dim to the next multiple of 64 are zeros that TMA adds.
+    """
+    padded = -(-head_dim // 64) * 64
+    found = []
+    for tile_m in (64, 128, 192) if padded == 64 else (64, 128):
+        config = AttentionConfig(padded, tile_m, causal=causal, pingpong=tile_m == 128, persistent=padded <= 128)
+        room = SMEM - 2 * tile_m * padded * config.q_stages
+        found.append(replace(config, tile_n=min(room // (4 * padded * config.stages) // 16 * 16, 128)))
+    return tuple(found)
 
 
 def attention_fakes(config: AttentionConfig) -> tuple[Any, ...]:
     """Stand-ins for q, k, v, o (batch, heads, tokens, head_dim) of any strides that TMA takes, lse, scale and queue."""
 
     def tensor() -> Any:
-        sizes = (*(cute.sym_int() for _ in range(3)), config.head_dim)
+        sizes = (*(cute.sym_int() for _ in range(3)), cute.sym_int(divisibility=8))
         strides = (*(cute.sym_int64(divisibility=8) for _ in range(3)), 1)
         return make_fake_tensor(BFloat16, sizes, strides, assumed_align=16)
 
@@ -94,30 +164,81 @@ def compiled_attention(config: AttentionConfig) -> Any:
     return compile_for_torch(make_attention(config), *attention_fakes(config))
 
 
-def forward_into(o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> None:
-    """On a Hopper GPU, for bf16 of head_dim 64 or 128 with strides that are multiples of 16 bytes. lse: fp32."""
-    configured_into(attention_config(q.shape[3], causal, q.shape[1] // k.shape[1]), o, lse, q, k, v, scale)
+def forward_into(
+    o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool, choice: Choice | None = None
+) -> None:
+    """On a Hopper GPU, for bf16 of head_dim ≤ 256 with strides that are multiples of 16 bytes. lse: fp32.
+
+    The few queries of all heads that share K and V become the rows of one tile: o and lse must be contiguous then.
+    choice: the fastest that is known, unless given.
+    """
+    (batch, heads, queries, d), (kv_heads, keys) = q.shape, k.shape[1:3]
+    if few(queries) and heads > kv_heads and not causal:
+        rows = batch, kv_heads, heads // kv_heads * queries, d
+        o, lse, q = o.view(rows), lse.view(rows[:3]), q.reshape(rows)
+    config, splits = choice or choose(tuple(q.shape), keys, causal, max_clusters(1))
+    parts, logs = o, lse
+    if splits > 1:
+        logs = lse.new_empty(batch * splits, *lse.shape[1:])
+        parts = (lse if isinstance(config, Tile) else o).new_empty(*logs.shape, d)
+    by_run = [x.unflatten(0, (batch, splits)).transpose(1, 2) for x in (parts, logs)]
+    if isinstance(config, Tile):
+        sizes = scale * tiles.LOG2_E, q.shape[2], -(-keys // (config.tn * splits)), config.tn, power_of_two(d)
+        grid, kernel = (splits, q.shape[1], batch), hinted("decode_parts", config)
+        ct.launch(torch.cuda.current_stream(), grid, kernel, (q, k, v, *by_run, *sizes))
+    else:
+        configured_into(config, parts, logs, q, k, v, scale)
+    if splits > 1:
+        add_parts(o, lse, *by_run)
+
+
+def few(queries: int) -> bool:
+    """Whether a tile of the forward kernel has rows for those of several heads."""
+    return 2 * queries <= MMA_M
+
+
+def add_parts(o: Tensor, lse: Tensor, parts: Tensor, logs: Tensor) -> None:
+    """parts: (batch, heads, splits, rows, d), each normalized by itself. logs: their lse."""
+    batch, heads, splits, rows, d = parts.shape
+    padded = power_of_two(splits)
+    together = max(min(PART_ELEMENTS // (padded * power_of_two(d)), power_of_two(rows)), 1)
+    grid = -(-rows // together), heads, batch
+    sizes = padded, together, power_of_two(d)
+    ct.launch(torch.cuda.current_stream(), grid, tiles.decode_add, (parts, logs, o, lse, *sizes))
+
+
+def power_of_two(n: int) -> int:
+    """The least that is not below n: cuTile's tiles have no other sizes."""
+    return 1 << (n - 1).bit_length()
 
 
 def configured_into(
     config: AttentionConfig, o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float
 ) -> None:
     """As `forward_into`, in this configuration, whose causality, head_dim and group are those of the tensors."""
-    counter = None
-    if config.persistent:  # a graph that is being captured needs a counter of its own, and zeroes it in every replay
-        device, stream = torch.cuda.current_device(), torch.cuda.current_stream().cuda_stream
-        counter = make_counter() if torch.cuda.is_current_stream_capturing() else counter_of(device, stream)
-    compiled_attention(config)(q, k, v, o, lse, scale, counter, max_clusters(1))
+    compiled_attention(config)(q, k, v, o, lse, scale, next_counter() if config.persistent else None, max_clusters(1))
 
 
-def make_counter() -> Tensor:
-    return torch.zeros(1, dtype=torch.int32, device="cuda")
+spare_counters: dict[int, list[Tensor]] = defaultdict(list)  # of a device
+
+
+def next_counter() -> Tensor:
+    """A counter (1,) at 0, as each kernel leaves it: this stream's, or a captured graph's own for each launch."""
+    device, spare = torch.cuda.current_device(), spare_counters[torch.cuda.current_device()]
+    if torch.cuda.is_current_stream_capturing():
+        return spare.pop() if spare else make_counters(1)  # which every replay zeroes
+    if not spare:
+        spare.extend(make_counters(1024).split(1))
+    return counter_of(device, torch.cuda.current_stream().cuda_stream)
+
+
+def make_counters(count: int) -> Tensor:
+    return torch.zeros(count, dtype=torch.int32, device="cuda")
 
 
 @cache
 def counter_of(device: int, stream: int) -> Tensor:
-    """The counter of the persistent kernels on this stream; each leaves it at 0."""
-    return make_counter()
+    return make_counters(1)
 
 
 def forward_by_tiles(
@@ -125,6 +246,7 @@ def forward_by_tiles(
 ) -> None:
     """As `forward_into`, by cuTile. tile: the fastest that was measured, unless given."""
     (batch, heads, queries, d), kv_heads = q.shape, k.shape[1]
+    d = power_of_two(d)
     tile = tile or tile_of("tile_forward", d, causal)
     grid = -(-queries // tile.tm), heads, batch
     sizes = heads // kv_heads, causal, tile.tm, tile.tn, d
@@ -136,13 +258,14 @@ def forward_by_tiles(
 def backward(
     do: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, lse: Tensor, scale: float, causal: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """(dq, dk, dv)."""
+    """(dq, dk, dv), by the Hopper kernel up to the head_dim whose accumulators fit, beyond it by cuTile's."""
     dq, dk, dv = (torch.empty_like(x) for x in (q, k, v))
-    backward_into(dq, dk, dv, do, q, k, v, o, lse, scale, causal)
+    into = hopper_backward.backward_into if q.shape[3] <= max(hopper_backward.HEAD_DIMS) else backward_by_tiles
+    into(dq, dk, dv, do, q, k, v, o, lse, scale, causal)
     return dq, dk, dv
 
 
-def backward_into(
+def backward_by_tiles(
     dq: Tensor,
     dk: Tensor,
     dv: Tensor,
@@ -157,7 +280,7 @@ def backward_into(
 ) -> None:
     """Three cuTile kernels; each adds in a fixed order."""
     (batch, heads, queries, d), (_, kv_heads, keys, _), stream = q.shape, k.shape, torch.cuda.current_stream()
-    delta = torch.empty_like(lse)
+    d, delta = power_of_two(d), torch.empty_like(lse)
     grid = -(-queries // DELTA_ROWS), heads, batch
     ct.launch(stream, grid, tiles.delta_rows, (o, do, delta, DELTA_ROWS, d))
 
@@ -168,32 +291,3 @@ def backward_into(
 
     launch("backward_keys", lambda tile: (-(-keys // tile.tn), kv_heads, batch), dk, dv)
     launch("backward_queries", lambda tile: (-(-queries // tile.tm), heads, batch), dq)
-
-
-def decode_into(o: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, tile: Tile | None = None) -> None:
-    """One query for each sequence, o and q (batch, heads, 1, d), with at most 16 heads for one of K and V.
-
-    The keys are split among the blocks that all SMs hold; where there is one part, it is O, and nothing is left to add.
-    tile: the fastest that was measured, unless given.
-    """
-    (batch, heads, _, d), (_, kv_heads, keys, _) = q.shape, k.shape
-    group, stream = heads // kv_heads, torch.cuda.current_stream()
-    tile = tile or tile_of("decode_parts", d, False)
-    sms = torch.cuda.get_device_properties(q.device).multi_processor_count
-    run, splits = split_keys(-(-keys // tile.tn), batch * kv_heads, tile.occupancy * sms)
-    o, q = (x.view(batch, kv_heads, group, d) for x in (o, q))
-    parts = torch.empty(batch, kv_heads, splits, group, d, device=q.device) if splits > 1 else o[:, :, None]
-    lse = torch.empty(batch, kv_heads, splits, group, device=q.device)
-    sizes = scale * tiles.LOG2_E, group, run, tile.tn, d
-    ct.launch(stream, (splits, kv_heads, batch), hinted("decode_parts", tile), (q, k, v, parts, lse, *sizes))
-    if splits > 1:
-        padded = 1 << (splits - 1).bit_length()
-        rows = max(min(4, 64 // padded), 1)  # a block for each row costs more, and many parts of many rows spill
-        grid = -(-group // rows), kv_heads, batch
-        ct.launch(stream, grid, tiles.decode_add, (parts, lse, o, padded, rows, d))
-
-
-def split_keys(all_tiles: int, heads: int, blocks: int) -> tuple[int, int]:
-    """(tiles in a run, runs) of the keys of each of this many heads: at most so many blocks in all."""
-    run = -(-all_tiles // min(max(blocks // heads, 1), MOST_RUNS))
-    return run, -(-all_tiles // run)

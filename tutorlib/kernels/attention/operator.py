@@ -1,11 +1,13 @@
 """Attention as an operator that torch knows, and a stand-in for its scaled_dot_product_attention."""
 
 from collections import Counter
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention as torchs_attention  # a caller may replace torch's name
 
+HEAD_DIMS = range(8, 257, 8)
 left_to_torch: Counter[str] = Counter()  # the reason → calls
 
 
@@ -19,15 +21,22 @@ def attention(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> tu
         return attention_by_torch(q, k, v, scale, causal)
     from tutorlib.kernels.attention.launch import forward_into
 
-    q, k, v = (x.clone() if x.data_ptr() % 16 else x for x in (q, k, v))  # TMA reads from multiples of 16 bytes
-    o, lse = torch.empty_like(q), q.new_empty(q.shape[:3], dtype=torch.float32)
+    q, k, v = aligned(q, k, v)
+    o, lse = attention_fake(q, k, v, scale, causal)
     forward_into(o, lse, q, k, v, scale, causal)
     return o, lse
 
 
+def aligned(*tensors: Tensor) -> Iterator[Tensor]:
+    """At multiples of 16 bytes, from which TMA reads."""
+    return (x.clone() if x.data_ptr() % 16 else x for x in tensors)
+
+
 @attention.register_fake
 def attention_fake(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> tuple[Tensor, Tensor]:
-    return torch.empty_like(q), q.new_empty(q.shape[:3], dtype=torch.float32)
+    """Empty; as q lies in memory, but contiguous where a tile has room for the queries of several heads."""
+    o = q.new_empty(q.shape) if 2 * q.shape[2] <= 64 else torch.empty_like(q)
+    return o, q.new_empty(q.shape[:3], dtype=torch.float32)
 
 
 def scores(q: Tensor, k: Tensor, scale: float, causal: bool) -> Tensor:
@@ -55,6 +64,7 @@ def attention_backward(
     if q.is_cuda:
         from tutorlib.kernels.attention.launch import backward
 
+        do, q, k, v = aligned(do, q, k, v)
         return backward(do, q, k, v, o, lse, scale, causal)
     logs = lse.masked_fill(lse == -torch.inf, torch.inf)[..., None]  # of a row that sees nothing: its P is 0
     p = torch.exp2(scores(q, k, scale, causal) / torch.log(torch.tensor(2.0)) - logs)
@@ -102,8 +112,8 @@ def why_not_fused(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout:
         return "a scale that is not positive"
     if q.is_cuda and (name := other_gpu(q.device)):
         return f"{name} is no Hopper GPU"
-    if any(x.ndim != 4 or x.shape[-1] not in (64, 128) for x in (q, k, v)) or q.shape[-1] != v.shape[-1]:
-        return "not (batch, heads, tokens, 64 or 128)"
+    if any(x.ndim != 4 or x.shape[-1] not in HEAD_DIMS for x in (q, k, v)) or q.shape[-1] != v.shape[-1]:
+        return "not (batch, heads, tokens, d), d a multiple of 8 up to 256"
     if min(q.numel(), k.numel()) == 0:
         return "no tokens"
     if q.is_cuda and any(x.dtype != torch.bfloat16 for x in (q, k, v)):

@@ -224,7 +224,7 @@ class BlockLoads:
         cute.arch.mbarrier_wait(ring.empty + state.index, state.phase)
         with cute.arch.elect_one():
             cute.arch.mbarrier_arrive_and_expect_tx(ring.full + state.index, self.config.kv_bytes)
-        tiles.load(n_block, state.index, ring.full + state.index)
+        tiles.load(self.tile.first + n_block, state.index, ring.full + state.index)
 
 
 # Parts that the reader writes -----------------------------------------------------------------------------------------

@@ -35,7 +35,6 @@ class AttentionConfig:
     few_masks: bool = True
     longest_first: bool = True
     persistent: bool = False
-    group: int = 1  # query heads per head of K and V
 
     def __post_init__(self) -> None:
         if self.pingpong and self.consumers != 2:
@@ -52,7 +51,7 @@ class AttentionConfig:
 
     @property
     def registers(self) -> tuple[int, int]:
-        return (24, 240) if self.consumers == 2 else (32, 160)
+        return (32, 160) if self.consumers == 3 else (24, 240)
 
     @property
     def q_stages(self) -> int:
@@ -74,14 +73,17 @@ class DrawnTile:
 
 @dataclass(frozen=True)
 class Tile:
-    """The m_block-th tile of queries of a head in a batch. drawn: only if persistent.
+    """The m_block-th tile of queries of a head in a run. drawn: only if persistent.
 
-    n_blocks: of keys that it needs. unmasked: those of them that need no mask, without the last.
+    run: of keys; those of a batch follow one another. first: its first block of keys. n_blocks: of keys that the tile
+    needs, from there on. unmasked: those of them that need no mask, without the last.
     """
 
     m_block: Int32
     head: Int32
     batch: Int32
+    run: Int32
+    first: Int32
     n_blocks: Int32
     unmasked: Int32
     drawn: DrawnTile | None
@@ -92,7 +94,7 @@ class Tile:
 
     @property
     def place(self) -> tuple[Int32, ...]:
-        return self.m_block, self.head, self.batch, self.drawn.before
+        return self.m_block, self.head, self.run, self.drawn.before
 
     def carried(self, state: PipelineState) -> PipelineState:
         """The state of the ring of K or V, given the state of one in which this tile's first block is at 0."""
@@ -104,35 +106,39 @@ class Tile:
 
 @dataclass(frozen=True)
 class Order:
-    """The tiles of all heads and batches: those of a batch before the next one's, each of all heads before the next.
+    """The tiles of all heads and runs: those of a run before the next one's, each of all heads before the next.
 
-    m_blocks: tiles of queries of each head.
+    m_blocks: tiles of queries of each head. runs: of keys, of all batches; each batch has `splits`.
     """
 
     m_blocks: Int32
     heads: Int32
-    batches: Int32
+    runs: Int32
+    splits: Int32
     keys: Int32
     config: AttentionConfig
 
     @property
     def tiles(self) -> Int32:
-        return self.m_blocks * self.heads * self.batches
+        return self.m_blocks * self.heads * self.runs
 
     def m_block(self, step: Int32) -> Int32:
         """The step-th of a head's tiles."""
         return self.m_blocks - 1 - step if self.config.causal and self.config.longest_first else step
 
     @cute.jit
-    def tile(self, m_block: Int32, head: Int32, batch: Int32, drawn: DrawnTile | None = None) -> Tile:
+    def tile(self, m_block: Int32, head: Int32, run: Int32, drawn: DrawnTile | None = None) -> Tile:
         config = self.config
         bM, bN = config.tile_m, config.tile_n
         n_blocks = cute.ceil_div(self.keys, bN)
+        most = cute.ceil_div(n_blocks, self.splits)
+        first = run % self.splits * most
+        n_blocks = cutlass.min(most, n_blocks - first)
         unmasked = n_blocks - 1
-        if cutlass.const_expr(config.causal):
+        if cutlass.const_expr(config.causal):  # in one run
             n_blocks = cutlass.min(n_blocks, cute.ceil_div((m_block + 1) * bM, bN))
             unmasked = cutlass.min(n_blocks - 1, m_block * bM // bN) if cutlass.const_expr(config.few_masks) else 0
-        return Tile(m_block, head, batch, n_blocks, unmasked, drawn)
+        return Tile(m_block, head, run // self.splits, run, first, n_blocks, unmasked, drawn)
 
     def numbered(self, number: Int32, drawn: DrawnTile) -> Tile:
         rest, head = number // self.heads, number % self.heads

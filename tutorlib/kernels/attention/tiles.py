@@ -121,17 +121,21 @@ def decode_parts(q, k, v, parts, lse, scale: float, group: Int, run: Int, tn: In
 
 
 @ct.kernel
-def decode_add(parts, lse, o, splits: Int, rows: Int, d: Int):
-    """O of some rows: their parts, weighted by shares of the denominator. splits: a power of two, at least all."""
-    batch, kv_head, m = ct.bid(2), ct.bid(1), ct.bid(0)
-    logs = ct.load(lse, (batch, kv_head, 0, m), (1, 1, splits, rows), padding_mode=ct.PaddingMode.NEG_INF)
-    logs = ct.reshape(logs, (splits, rows, 1))
-    top = ct.max(logs, 0, keepdims=True)
-    weights = ct.exp2(logs - ct.where(top == -math.inf, 0.0, top), flush_to_zero=True)
-    part = ct.load(parts, (batch, kv_head, 0, m, 0), (1, 1, splits, rows, d), padding_mode=ZERO)
-    sum = ct.sum(ct.reshape(part, (splits, rows, d)) * weights, 0, keepdims=True)
-    sum *= share(ct.sum(weights, 0, keepdims=True))
-    ct.store(o, (batch, kv_head, m, 0), ct.reshape(sum, (1, 1, rows, d)).astype(o.dtype))
+def decode_add(parts, logs, o, lse, splits: Int, rows: Int, d: Int):
+    """O and lse of some rows from their parts (batch, heads, splits, rows, d) and those parts' lse, logs.
+
+    splits: a power of two, at least all.
+    """
+    batch, head, m = ct.bid(2), ct.bid(1), ct.bid(0)
+    log = ct.load(logs, (batch, head, 0, m), (1, 1, splits, rows), padding_mode=ct.PaddingMode.NEG_INF)
+    log = ct.reshape(log, (splits, rows, 1))
+    top = ct.max(log, 0, keepdims=True)
+    weights = ct.exp2(log - ct.where(top == -math.inf, 0.0, top), flush_to_zero=True)
+    total = ct.sum(weights, 0, keepdims=True)
+    part = ct.load(parts, (batch, head, 0, m, 0), (1, 1, splits, rows, d), padding_mode=ZERO).astype(ct.float32)
+    sum = ct.sum(ct.reshape(part, (splits, rows, d)) * weights, 0, keepdims=True) * share(total)
+    ct.store(o, (batch, head, m, 0), ct.reshape(sum, (1, 1, rows, d)).astype(o.dtype))
+    ct.store(lse, (batch, head, m), ct.reshape(top + ct.log2(total), (1, 1, rows)))
 
 
 @ct.kernel
@@ -227,3 +231,30 @@ def backward_queries(q, k, v, do, lse, delta, dq, scale: float, group: Int, caus
         k_tile, v_tile = load_rows(k, batch, kv_head, n, tn, d), load_rows(v, batch, kv_head, n, tn, d)
         acc = queries_step(q_tile, do_tile, k_tile, v_tile, logs, deltas, seen, scale, acc)
     ct.store(dq, (batch, head, m, 0), ct.reshape(acc * scale, (1, 1, tm, d)).astype(dq.dtype))
+
+
+@ct.kernel
+def prepare_rows(o, do, lse, logs, delta, dq, tm: Int, d: Int):
+    """For the Hopper kernel: delta as of `delta_rows`; logs: lse, but +inf past the end and for a row of -inf alone; 0
+    in dq (batch, heads, queries, d), fp32."""
+    m, head, batch = ct.bid(0), ct.bid(1), ct.bid(2)
+    out = ct.load(o, (batch, head, m, 0), (1, 1, tm, d), padding_mode=ZERO).astype(ct.float32)
+    slope = ct.load(do, (batch, head, m, 0), (1, 1, tm, d), padding_mode=ZERO).astype(ct.float32)
+    ct.store(delta, (batch, head, m), ct.sum(out * slope, 3))
+    log = ct.load(lse, (batch, head, m), (1, 1, tm), padding_mode=ct.PaddingMode.NEG_INF)
+    ct.store(logs, (batch, head, m), ct.where(log == -math.inf, math.inf, log))
+    ct.store(dq, (batch, head, m, 0), ct.zeros((1, 1, tm, d), ct.float32))
+
+
+@ct.kernel
+def round_queries(scratch, dq, scale: float, tm: Int, d: Int):
+    """dQ from the accumulators that the Hopper kernel has added up.
+
+    A tile of scratch: (warpgroups along M, along N, 4 warps, columns / 8, 2 rows, 2 columns, 8 rows, 4 lanes).
+    """
+    m, head, batch = ct.bid(0), ct.bid(1), ct.bid(2)
+    down, across = tm // 64, 128 // tm
+    acc = ct.load(scratch, (batch, head, m, 0), (1, 1, tm * d // 32, 32))
+    acc = ct.reshape(acc, (down, across, 4, d // across // 8, 2, 2, 8, 4))
+    acc = ct.permute(acc, (0, 2, 4, 6, 1, 3, 7, 5))
+    ct.store(dq, (batch, head, m, 0), (ct.reshape(acc, (1, 1, tm, d)) * scale).astype(dq.dtype))

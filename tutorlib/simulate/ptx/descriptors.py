@@ -14,10 +14,11 @@ import numpy as np
 
 from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
+from tutorlib.simulate.ptx.types import bits_of
 
 BYTES = 128
 LINE = 128  # bytes of shared memory that a swizzle permutes 16 by 16
-ELEMENT_BYTES = (1, 2, 4, 4, 8, 8, 2, 4, 4, 8, 2, 8)  # by the code of the type
+KINDS = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32", "f64", "bf16", "b64")  # by the type's code
 SIXTEENS, UNPACKED = 11, (12, 13)  # numbers of 4 bits side by side; numbers of 4 and 6 bits with gaps between them
 # A CUtensorMapDataType: its code here, where that is another. Of tf32 only the size matters.
 IN_DESCRIPTORS = {10: 8, 8: 9, 9: 10, 11: 7, 12: 8, 13: SIXTEENS}
@@ -29,7 +30,7 @@ class TensorMap:
     """address: of the tensor, in the host's numbers. element: bytes. swizzle: bits of an address that it changes.
 
     shape, box: in elements, the contiguous mode first. strides: bytes, of each mode; the first is `element`.
-    numbers: that make an element, which coordinates count: 16 of 4 bits.
+    numbers: that make an element, which coordinates count: 16 of 4 bits. kind: the element's type, as PTX names it.
     """
 
     address: int
@@ -39,6 +40,7 @@ class TensorMap:
     box: tuple[int, ...]
     swizzle: int
     numbers: int
+    kind: str
 
     @property
     def bytes(self) -> int:
@@ -111,7 +113,7 @@ def read_tensor_map(data: bytes) -> TensorMap:
     sixteens = [words[1] >> 32, words[2] & 0xFFFFFFFF, words[2] >> 32, words[3] & 0xFFFFFFFF]
     higher = [words[3] >> 32 + 4 * n & 15 for n in range(4)]
     boxes = [words[6] >> 56, *(words[7] >> 8 * n & 255 for n in range(4))]
-    element, numbers = ELEMENT_BYTES[kind], 16 if kind == SIXTEENS else 1
+    element, numbers = bits_of(KINDS[kind]) // 8, 16 if kind == SIXTEENS else 1
     strides = [element, *(16 * (part + (top << 32)) for part, top in zip(sixteens, higher, strict=True))]
     return TensorMap(
         address=words[0],
@@ -121,6 +123,7 @@ def read_tensor_map(data: bytes) -> TensorMap:
         box=((boxes[0] + 1) // numbers, *(size + 1 for size in boxes[1:dimensions])),
         swizzle=low >> 13 & 3,
         numbers=numbers,
+        kind=KINDS[kind],
     )
 
 

@@ -159,6 +159,7 @@ class Findings:
 MOST_LINES = 12  # of one statement
 WIDEST = 120  # letters
 COMMENT = re.compile(r"\s+(?:#|//).*$")
+FUNCTION = re.compile(r"\s*def (\w+)")
 
 
 def quoted(file: str, line: int, lines: Sequence[str] = ()) -> str:
@@ -179,6 +180,11 @@ def quoted(file: str, line: int, lines: Sequence[str] = ()) -> str:
         return rest[0].strip()
     whole = re.sub(r"(?<=[(\[{]) | (?=[)\]}])|,(?= ?[)\]}])", "", whole)
     return whole if len(whole) <= WIDEST else f"{whole[: WIDEST - 1]}…"
+
+
+def function_at(file: str, line: int) -> str:
+    """The name of the function whose definition is the nearest above a line; "" if there is none."""
+    return next((one[1] for text in linecache.getlines(file)[:line][::-1] if (one := FUNCTION.match(text))), "")
 
 
 def name_made_at(file: str, line: int, column: int | None = None) -> str:

@@ -109,6 +109,10 @@ class GlobalShadow(Shadow):
     def on_atomic(self, access: Access) -> None:
         """Atomics do not race with each other; with what other blocks do they are not compared."""
         self.on_flags(access)
+        self.on_reduction(access)
+
+    def on_reduction(self, access: Access) -> None:
+        """The same for TMA's, which are no flags."""
         touched = self.touched(access)
         owners, pieces = self.owners(touched), touched.pieces
         plain = (self.storer[pieces] == owners) & (self.strength[pieces] == PLAIN)

@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ from tutorlib.simulate.ptx.findings import (
     NamedMemory,
     NotSimulated,
     SourceLine,
+    function_at,
     name_made_at,
     quoted,
     unknown_place,
@@ -120,12 +122,13 @@ def frames_of_the_kernel(frame: FrameType | None) -> list[Frame]:
 
 
 def place_of(stack: Sequence[Frame]) -> SourceLine | None:
-    """The innermost of the reader's lines, or where there is none, the innermost of all; and what called it."""
+    """The innermost of the reader's lines, or where there is none, the function of the library; and what called it."""
     if not stack:
         return None
     at = next((n for n, (file, _) in enumerate(stack) if is_readers(file)), 0)
     (file, line), rest = stack[at], stack[at + 1 :]
-    return SourceLine(file, line, quoted(file, line), tuple(rest))
+    text = quoted(file, line) if is_readers(file) else f"{Path(file).stem}.{function_at(file, line)}"
+    return SourceLine(file, line, text, tuple(rest))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
 """cp.async.bulk: TMA, told by a thread to copy a box of a tensor, or bytes (PTX ISA, 9.7.9.25.4 and 9.7.9.27).
+cp.reduce.async.bulk combines it with what is in global memory.
 
 Two relatives are here, too. st.async stores into the shared memory of a block of the cluster, whose bytes an mbarrier
 there counts (9.7.9.12). tensormap.replace and tensormap.cp_fenceproxy change TMA's descriptors (9.7.9.28): where a
@@ -18,14 +19,15 @@ from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Address
 from tutorlib.simulate.ptx.mbarriers import SharedPlace
 from tutorlib.simulate.ptx.memory import PARAM, Access
-from tutorlib.simulate.ptx.opcodes.loads import no_effect, ports, shape_of, step_through
+from tutorlib.simulate.ptx.opcodes.loads import COMBINE, no_effect, ports, shape_of, step_through
 from tutorlib.simulate.ptx.operation import LaneValues, OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.ports import GlobalPort, Port, SharedPort
 from tutorlib.simulate.ptx.state import Step, Where, as_index
-from tutorlib.simulate.ptx.types import bits_of
+from tutorlib.simulate.ptx.types import bits_of, from_bits, to_bits
 
 AT_SHARED = 128  # bytes to whose multiples a box goes
-KNOWN = "async bulk tensor tile mbarrier multicast L2 bulk_group global shared cta_group 1d 2d 3d 4d 5d"
+KNOWN = "async bulk tensor tile mbarrier multicast L2 bulk_group global shared cta_group 1d 2d 3d 4d 5d reduce noftz"
+REDUCTIONS = " ".join(COMBINE)
 Box = tuple[TensorMap, tuple[int, ...]]  # a tensor, and the first element of the box in it
 
 
@@ -74,7 +76,7 @@ def box_asked(op: Operation, start: int, place: int, numbers: list[int]) -> Box:
     else:
         (size,), at = numbers, (0,)
         units = (size // UNIT,)
-        described = TensorMap(place, UNIT, units, (UNIT,), units, swizzle=0, numbers=1)
+        described = TensorMap(place, UNIT, units, (UNIT,), units, swizzle=0, numbers=1, kind="b128")
         if start % UNIT or place % UNIT or size % UNIT:
             what = f"copies {size:,} bytes between byte {start:,} of shared memory and an address in global memory"
             raise CannotCopy(f"{what}: all three must be multiples of {UNIT}", Hazard.MISALIGNED)
@@ -129,7 +131,7 @@ def receivers(op: Operation, operand: int) -> Callable[[np.ndarray, list[SharedP
 
 
 def copy(op: Operation) -> Step:
-    op.need_known(KNOWN)
+    op.need_known(f"{KNOWN} {REDUCTIONS}" if "reduce" in op.parts else KNOWN)
     spaces = [word for word in op.words if word in ("global", "shared")]
     op.need(spaces in (["shared", "global"], ["global", "shared"]))
     return load(op) if spaces[0] == "shared" else store(op)
@@ -169,7 +171,7 @@ def load(op: Operation) -> Step:
 
 def store(op: Operation) -> Step:
     """cp.async.bulk.tensor.….global.shared.tile.bulk_group [descriptor, {x, y}], [from]{, policy}, and
-    cp.async.bulk.global.shared.bulk_group [to], [from], bytes{, policy}
+    cp.async.bulk.global.shared.bulk_group [to], [from], bytes{, policy}; cp.reduce.async.bulk, with an operation
 
     Threads of a warp that name the same box make one copy: what is uniform in a warp the machine does once.
     """
@@ -212,13 +214,20 @@ def fetched(op: Operation, described: TensorMap, at: tuple[int, ...]) -> np.ndar
 
 
 def keeper(op: Operation, lane: int, described: TensorMap, at: tuple[int, ...]) -> Keep:
-    """Puts a box's bytes where they lie inside of the tensor."""
+    """Puts a box's bytes where they lie inside of the tensor, or combines them with those that are there."""
     whole, part = described.inside(at)
+    combine = COMBINE[op.one_of(REDUCTIONS)] if "reduce" in op.parts else None
+    kind = described.kind if "tensor" in op.parts or combine is None else op.kind
 
     def keep(units: np.ndarray) -> None:
         data = units.reshape(*described.box[::-1], described.element)[part[::-1]]
         there = tensor_bytes(op, described)[whole[::-1]]
-        if data.size:
+        if combine:
+            op.state.overlaps.on_reduction(access_of(op, lane, described, whole))
+            old, new = (np.ascontiguousarray(x).reshape(-1).view(f"u{bits_of(kind) // 8}") for x in (there, data))
+            bits = to_bits(combine(from_bits(old, kind), from_bits(new, kind)), kind)
+            data = np.ascontiguousarray(bits).view(np.uint8).reshape(data.shape)
+        elif data.size:
             different = (data != there).any(-1).reshape(-1)
             op.state.overlaps.before_bulk_store(access_of(op, lane, described, whole), lambda: different)
         there[...] = data
@@ -334,6 +343,7 @@ OPCODES: dict[str, OpcodeDecoder] = {
     # {.read} too: threads of the block cannot tell when bytes have reached global memory.
     "cp.async.bulk.wait_group": lambda op: op.by_lanes(partial(op.state.bulk.wait, open_groups=op.count(0))),
     "cp.async.bulk.prefetch": no_effect,
+    "cp.reduce.async.bulk": copy,
     "st.async": store_async,
     "tensormap.replace": replace_field,
     "tensormap.cp_fenceproxy": copy_and_fence,
