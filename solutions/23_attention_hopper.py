@@ -587,9 +587,9 @@ print(f"in turns: {last_end(lengths, draws=False) - 1:.1%} later; drawn: {last_e
 #
 # ## Behind torch's operator
 #
-# The course has registered this kernel as you registered yours in 19.4: as a custom op with a fake and a backward. Up to
-# d = 128 the backward pass is one CuTe kernel with five products. Its blocks add their parts of dQ in any order, so the
-# last bits of dQ change from run to run. Beyond d = 128 the backward pass is the cuTile kernels of notebook 22's
+# The course has registered this kernel as you registered yours in 19.4: as a custom op with a fake and a backward. Up
+# to d = 128 the backward pass is one CuTe kernel with five products. Its blocks add their parts of dQ in any order, so
+# the last bits of dQ change from run to run. Beyond d = 128 the backward pass is the cuTile kernels of notebook 22's
 # appendix. Models call a function with the signature of `torch.nn.functional.scaled_dot_product_attention`. It passes
 # on to torch the calls that the kernel cannot handle, and counts them by reason.
 
