@@ -112,9 +112,8 @@ for x in (3, -3):
 # which is NaN; as 1 − 2 / (e²ᵘ + 1) it becomes 1, as it should.
 #
 # The fast tanh is off by up to 2⁻¹¹ of itself (PTX ISA). For negative x, 1 + tanh cancels, and the error stays: a small
-# gelu(x) may lose most of its digits. Compared with |x| it is at most 2⁻¹², less than rounding x to bf16 costs, up to
-# 2⁻⁸. The check of 18.1 allows |x| · 2⁻¹¹, those of the GEMMs add this error to that of the sums. Where small results
-# matter, use the accurate tanh.
+# gelu(x) may lose most of its digits. The check of 18.1 allows an error of |x| · 2⁻¹¹. Where small results matter, use
+# the accurate tanh.
 #
 # Now estimate what GELU costs a tile. A tile of 128×256 has 32,768 results; at 16 special functions per cycle, their
 # tanh alone takes 2,048 cycles. At the datasheet's rate the tensor cores take 1,024 cycles for a K tile of 64, so with
@@ -297,9 +296,6 @@ check("18.6", gated)
 # function, but becomes NaN where eᵍ overflows. The course uses a third form, g/2 · (1 + tanh(g/2)), in which one tanh
 # takes the place of an `ex2` and a division, and 1 + tanh cancels for negative g as in GELU.
 #
-# gate(x) and up(x) never reach memory. At 4,096 tokens and 14,336 features each is 117 MB in bf16, so writing and
-# reading both would be 470 MB of traffic.
-#
 # ## What the epilogues cost
 #
 # You have an estimate for GELU at K = 8192: 1.6% for tanh alone, 2.9% if nothing overlaps. For the residual, take the
@@ -329,9 +325,8 @@ show_costs("fused_epilogues", "NVIDIA H200", ("residual", "SwiGLU"))
 # and the residual 3 to 5% faster than `torch.addmm`, because of the copy.
 #
 # On a Hopper GPU, the next cell times your own `bias_gelu` and `gated` at 4096×14336×4096, relative to torch and to the
-# course's epilogues in the same GEMMs. If one is slower than the course's, count the instructions of your GELU with
-# `arithmetic(lambda x: bias_gelu(x, x))`, and look for a division. On Hopper the course hands `gated` the accumulators
-# regrouped, so that gate is the first half there, too.
+# course's epilogues in the same GEMMs. On Hopper the course hands `gated` the accumulators regrouped, so that gate is
+# the first half there, too.
 
 # %%
 gelu_kernel, gate_kernel = with_epilogue(bias_gelu), with_gate(gated)

@@ -461,7 +461,7 @@ show_new_processes("NVIDIA H200")
 
 # %% [markdown]
 # What does *loaded* consist of? A new process loads a function step by step, on *your* machine, so its times differ
-# from the H200's. The function is `negate`, which runs on the CPU; loading a kernel onto the GPU is not included:
+# from the H200's. The function, `negate`, has no kernel to load onto the GPU:
 
 # %%
 import subprocess
@@ -608,9 +608,9 @@ show_later_calls("NVIDIA H200")
 
 # %% [markdown]
 # Only TVM-FFI without the dictionary and the two graphs are cheaper than `torch.add`. A graph of one launch costs the
-# driver a launch: it saves only the arguments' checks and packing. Building the key takes about as long as the TVM-FFI
-# launch that follows, so look a kernel up once, before the loop that calls it. Only in the graph of 20 launches does
-# the GPU set the pace: a launch costs the host 0.12 µs, and a kernel that does almost nothing costs the GPU 1.0 µs.
+# driver a launch: it saves only the arguments' checks and packing. Building the key takes about as long as the launch,
+# so look a kernel up once, before the loop that calls it. Only in the graph of 20 launches does the GPU set the pace: a
+# launch costs the host 0.12 µs, and a kernel that does almost nothing costs the GPU 1.0 µs.
 #
 # ## What to remember
 #

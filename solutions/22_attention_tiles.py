@@ -217,8 +217,6 @@ check("22.2", attend)
 # an H200 has SMs, so all of them read the same 8.4 MB of K and V at about the same time, and L2 serves most of the
 # reads.
 #
-# **Keep this:** Q stays, K and V stream past, and one factor per row keeps the accumulator consistent.
-#
 # ## Masks, and tiles that need none
 #
 # In a causal model, query i sees keys 0 … i. A **mask** sets the other scores to -∞, so that their weights are 0. If
@@ -297,8 +295,6 @@ def causal(q, k, v, o, scale: float, tm: ct.Constant[int], tn: ct.Constant[int],
 check("22.4", causal)
 
 # %% [markdown]
-# **Keep this:** a block's first query determines which tiles need no mask; its last one, where the loop ends.
-#
 # ## Heads that share keys, and the longest rows first
 #
 # A model has many heads and a batch of sequences: q and o are (batch, heads, queries, d), and every head of every
@@ -444,12 +440,10 @@ with suppress(ct.TileError):  # until you have written it
 
 # %% [markdown]
 # On the course's H200 the kernel, a few dozen lines, has about 87% of cuDNN's speed, and `tile_forward` is 8% faster
-# with d = 128 and 13% with d = 64. The last tables of notebook 23 have other lengths, beside its CuTe kernel.
+# with d = 128 and 13% with d = 64.
 #
 # Multiplications and exponentials are done by different units, and a fast kernel keeps both busy at the same time. In
 # cuTile the compiler decides how; in notebook 23 you decide.
-#
-# **Keep this:** in a causal grid, blocks start in the order of their index, so give the first indices the most work.
 #
 # ## Decoding: one query, many keys
 #

@@ -463,8 +463,6 @@ turns = take_turn, pass_turn
 check("23.8", turns)
 
 # %% [markdown]
-# At which barrier does the first turn of all wait, and who arrives there? You decide that next.
-#
 # ## Your kernel
 #
 # **Exercise 23.9** (about 40 lines). From an empty cell, write two functions.
@@ -589,9 +587,9 @@ print(f"in turns: {last_end(lengths, draws=False) - 1:.1%} later; drawn: {last_e
 #
 # ## Behind torch's operator
 #
-# The course has registered this kernel as you registered yours in 19.4: as a custom op with a fake and a backward. Up to
-# d = 128 the backward pass is one CuTe kernel with five products. Its blocks add their parts of dQ in any order, so the
-# last bits of dQ change from run to run. Beyond d = 128 the backward pass is the cuTile kernels of notebook 22's
+# The course has registered this kernel as you registered yours in 19.4: as a custom op with a fake and a backward. Up
+# to d = 128 the backward pass is one CuTe kernel with five products. Its blocks add their parts of dQ in any order, so
+# the last bits of dQ change from run to run. Beyond d = 128 the backward pass is the cuTile kernels of notebook 22's
 # appendix. Models call a function with the signature of `torch.nn.functional.scaled_dot_product_attention`. It passes
 # on to torch the calls that the kernel cannot handle, and counts them by reason.
 
@@ -636,9 +634,7 @@ print("left to torch:", dict(left_to_torch))
 # ## Measured
 #
 # The tables show the speed of the course's kernels, in CuTe and in cuTile, as a fraction of torch's attention on cuDNN.
-# A shape is batch × heads × heads of K and V × queries × keys × head_dim. With head_dim 64 both GEMMs take half as
-# long, and the exponentials as long as before, so every other instruction of the softmax counts, for cuDNN's kernel as
-# well.
+# A shape is batch × heads × heads of K and V × queries × keys × head_dim.
 
 # %%
 show_sweep("attention_full")
@@ -664,8 +660,7 @@ show_levers("attention_levers")
 
 # %% [markdown]
 # The masks are worth most. A kernel whose only step is the masked one spends a comparison and a select on every score,
-# in the units that also compute the maxima and the sums, but only the last blocks of keys need them. Persistence gains
-# more at head_dim 64, where tiles are short.
+# in the units that also compute the maxima and the sums, but only the last blocks of keys need them.
 #
 # Together, ping-pong and overlap gain some 6% at head_dim 128 and some 10% at 64, more than the sum of what each gains
 # alone. The reason is *plain*, which is faster than the first picture of this page: it waits for S, then issues P V of
