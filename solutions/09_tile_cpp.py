@@ -291,8 +291,8 @@ def gemm():
 check("09.4", gemm)
 
 # %% [markdown]
-# A false promise: k = 12, with the promise of multiples of 8. No compiler warns. A GPU may stop, or compute nonsense;
-# the simulator names the accesses:
+# A false promise: k = 12, promised as a multiple of 8. No compiler warns. A GPU may stop, or compute nonsense;
+# the simulator, here with code for Ampere, names the accesses:
 
 # %%
 a, b, c = torch.randn(32, 12).bfloat16(), torch.randn(32, 12).bfloat16(), torch.zeros(32, 32).bfloat16()
