@@ -9,12 +9,11 @@
 # # 05 · A copy at the speed of light
 #
 # Copying a matrix computes nothing, so its speed shows only how well you move data. Every later kernel of this course
-# is a copy with arithmetic in the middle; a GEMM that cannot fetch its tiles in time is slow, however fast its tensor
-# cores.
+# is a copy with arithmetic in the middle; a GEMM that cannot fetch its tiles in time is slow.
 #
 # You climb a ladder of copy kernels. All have the same entry point, a host function `copy(src, dst)` for two row-major
-# matrices. On an H200 its first rung has 0.02 of the speed of torch's copy, its third 0.99. At the end you write a
-# whole transpose from an empty cell. *Bandwidth* on this page counts every byte twice: read once, written once.
+# matrices. On an H200 its first rung has 0.02 of the speed of torch's copy, its third 0.99. *Bandwidth* on this page
+# counts every byte twice: read once, written once.
 #
 # > **After this page you can** count the sectors of a kernel's accesses, write a TiledCopy, move data through shared
 # > memory by cp.async and by TMA with each wait and barrier in its place, and remove bank conflicts with a swizzle.
@@ -77,9 +76,8 @@ check("05.1", sectors)
 # ## The plumbing, once
 #
 # Every kernel below cuts both matrices into tiles and gives one tile to each thread block, so they share these
-# functions. (They have no decorator: they are ordinary Python, executed during tracing.) We start with tiles of 128×64
-# elements and 128 threads. `cute.local_tile` is the ⊘ of notebook 03 with one tile picked out. Neighboring blocks take
-# neighboring tiles of a row.
+# functions. We start with tiles of 128×64 elements and 128 threads. `cute.local_tile` is the ⊘ of notebook 03 with one
+# tile picked out. Neighboring blocks take neighboring tiles of a row.
 
 # %%
 TILE = (128, 64)
@@ -106,8 +104,7 @@ def demand(divides, what):
 # %% [markdown]
 # ## Rung 1: naive
 #
-# On a CPU you would give each thread a contiguous range of memory. Here that means: thread *t* copies row *t* of the
-# tile, from left to right.
+# Thread *t* copies row *t* of the tile, from left to right.
 #
 # The picture shows a miniature: 8 threads, a tile of 8×4. Each color is a thread; *V3* is the fourth element that it
 # copies. All threads execute the same instruction at the same time, so look at one value, say *V0* everywhere: how far
@@ -232,8 +229,7 @@ show_counts(
 # evicts sectors so early. The kernels that go through shared memory issue all their loads at once, and then all their
 # stores. They touch as many sectors, but return to each while L2 still has it.
 #
-# **Keep this:** a cache repairs a bad access pattern as long as you return to a sector soon. When it fails, you pay for
-# more than the sectors.
+# **Keep this:** a cache repairs a bad access pattern as long as you return to a sector soon.
 #
 # ## Bytes in flight
 #
@@ -373,13 +369,9 @@ check("05.4", vectorized)
 show_sweep("copy_rungs")
 
 # %% [markdown]
-# Loads first, or vectors: either alone brings nearly the whole gain. Both put more bytes in flight, and how they do it
-# matters little. Combining the two, row segments of 256 bytes in place of 128, and more threads each add a little more;
-# these numbers do not say why. The ± is the spread of one run. On another day the last kernel had 1% more of torch's
-# speed (05.4 in the next table).
-#
-# **Keep this:** a fast copy has wide accesses, neighboring elements in neighboring threads, and many loads in flight
-# before any thread waits. The TiledCopy provides the first two; the order of your lines the third.
+# Loads first, or vectors: either alone brings nearly the whole gain. Both put more bytes in flight. Combining the two,
+# row segments of 256 bytes in place of 128, and more threads each add a little more; these numbers do not say why. The
+# ± is the spread of one run. On another day the last kernel had 1% more of torch's speed (05.4 in the next table).
 
 # %% [markdown]
 # ## Rung 4: cp.async through shared memory
@@ -560,8 +552,7 @@ check("05.6", tma)
 show_ladder("05.4", "05.5", "05.6")
 
 # %% [markdown]
-# No: once enough bytes are in flight, memory bandwidth is the limit, whichever instruction requests them. cp.async and
-# TMA were made for kernels whose threads have other work to do; the gain comes when they do it. No copy here,
+# No: once enough bytes are in flight, memory bandwidth is the limit, whichever instruction requests them. No copy here,
 # torch's included, reaches the datasheet's 4.8 TB/s of an H200. torch's copy is the realistic speed of light.
 #
 # ## A transpose
@@ -731,7 +722,7 @@ check("05.8", transpose_swizzled)
 explain("05.8", transpose_swizzled, shape=(TURN, TURN))
 
 # %% [markdown]
-# The conflicts are gone, and the copies do not know it: layouts are values, and a better one replaces a worse one.
+# The conflicts are gone.
 #
 # The two transposes, measured. You predicted at most 0.43 of the datasheet's 4.8 TB/s for the slower one; divide:
 
@@ -759,15 +750,7 @@ show_ladder("05.7", "05.8")
 #
 # </details>
 #
-# <details><summary>2. <code>cp_async_wait_group(0)</code> has returned. May a thread read an
-# element of the tile that another thread fetched?</summary>
-#
-# No. The wait covers this thread's own copies. After the barrier that follows it, yes: every thread has waited for its
-# own before it arrived there.
-#
-# </details>
-#
-# <details><summary>3. A tile of 32×32 fp32 numbers is stored by rows of 32. Which Swizzle⟨B, M, S⟩ lets a warp read a
+# <details><summary>2. A tile of 32×32 fp32 numbers is stored by rows of 32. Which Swizzle⟨B, M, S⟩ lets a warp read a
 # column without conflicts?</summary>
 #
 # offset = 32·row + column: the row begins at bit 5, the banks are bits 0 to 4. All five bits of the row must be mixed

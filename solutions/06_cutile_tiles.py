@@ -10,8 +10,7 @@
 #
 # So far you programmed every thread. In *cuTile* you do not mention threads at all: you write what one **block** does
 # with whole **tiles**, and the compiler chooses threads, shared memory, copies and tensor cores. The kernels of this
-# page are five to ten lines long, and they are not toys: the same notation brings the GEMM of the next page close to
-# cuBLAS.
+# page are five to ten lines long; the same notation brings the GEMM of the next page close to cuBLAS.
 #
 # You need no GPU here. `run` interprets a kernel block by block on torch tensors; `check` does the same, and also
 # launches your kernel where there is a GPU, for which cuTile needs driver 580 or newer (CUDA 13). The tables were
@@ -144,8 +143,7 @@ def look(x):
 report = run(look, (1,), (torch.arange(6.0),))
 
 # %% [markdown]
-# Which of the three do you need to sum a row? And to find its largest element? You need both answers before the page
-# ends.
+# Which of the three do you need to sum a row? And to find its largest element?
 #
 # ## Broadcasting
 #
@@ -168,8 +166,8 @@ except ct.TileError as error:
     print(error.message)
 
 # %% [markdown]
-# It is tempting to match the two 64s. But aligned at the right, 64 meets 2, and neither is 1. When shapes do not align
-# by themselves, you add the 1 where you want it: `t[:, None]` turns (4,) into (4, 1).
+# Aligned at the right, 64 meets 2, and neither is 1. Where shapes do not align by themselves, add the 1: `t[:, None]`
+# turns (4,) into (4, 1).
 #
 # **Exercise 06.2** (about 4 lines). Write the kernel `scale_rows(x, s, y, tm, tn)`: y[m, n] = x[m, n] · s[m]. The
 # grid is two-dimensional, block (i, j) for tile (i, j) of x.
@@ -270,8 +268,8 @@ check("06.4", softmax)
 # ## A row longer than a tile
 #
 # A tile that holds a whole row lives in registers, and a row of 65,536 floats does not fit: an entire SM has exactly
-# that many registers, for everything that it runs. So a block must loop over its row. Read literally, the formula needs
-# three passes: one for the maximum, one for the sum, one for the results. Each pass loads the row again.
+# that many registers. So a block must loop over its row. Read literally, the formula needs three passes: one for the
+# maximum, one for the sum, one for the results. Each pass loads the row again.
 #
 # Can the first two be one? In the picture, a row of twelve elements arrives in three tiles, one color each. A bar is
 # exp(x - m), where m is the largest element *so far*. When a tile brings a larger m, all earlier bars were computed
@@ -415,9 +413,9 @@ check("06.6", softmax_of)
 # ## What to remember
 #
 # - An array is memory, a tile is a value, a block is a run of the body. An index counts tiles.
-# - A store skips elements past the edge; a load pads with a value that you choose: 0 for a sum, -∞ for a maximum.
-#   On Hopper the length of a vector must be a multiple of 16 bytes for that. A tile wholly outside is undefined: the
-#   interpreter reports it, a GPU does not.
+# - A store skips elements past the edge; a load pads with a value that you choose: 0 for a sum, -∞ for a maximum. (On
+#   Hopper, a vector's length must be a multiple of 16 bytes.) A tile wholly outside is undefined, and a GPU does not
+#   report it.
 # - Tile sizes are powers of two, known when the kernel is compiled. Shapes align at the right.
 # - A reduction keeps its tile's dtype: convert to fp32 before you add.
 # - A softmax of any length needs two passes: rescale the running sum whenever the maximum grows.
@@ -439,13 +437,5 @@ check("06.6", softmax_of)
 #
 # NaN: after the first tile the new maximum is -∞ as well, and -∞ - (-∞) is NaN. An attention kernel must treat that
 # case; the check's rows are finite.
-#
-# </details>
-#
-# <details><summary>3. A grid is larger than the array needs, and the result is right on your GPU. What have you
-# shown?</summary>
-#
-# Nothing. A load or store wholly outside is undefined; on another GPU, or with another version of the compiler, it may
-# write into the memory behind the array.
 #
 # </details>

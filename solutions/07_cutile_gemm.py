@@ -95,8 +95,7 @@ for made in compile_all((tile_gemm.plain, [*matrices, 128, 128, 64], arch) for a
 # On Ampere you get the pipeline that notebooks 10 to 13 build by hand: cp.async, ldmatrix, mma.sync. On Hopper,
 # producer warps fill shared memory by TMA (`cp.async.bulk.tensor`) while consumer warps of the same block read it with
 # WGMMA instructions (`wgmma`). On Blackwell, tcgen05 instructions drive the tensor cores, and the accumulators are in
-# tensor memory instead of registers. The compiler chooses the instructions; this page covers the choices that remain
-# yours.
+# tensor memory instead of registers.
 #
 # Its speed, as a fraction of cuBLAS's, for square bf16 matrices of three sizes. A measurement repeats a pair, the
 # kernel and cuBLAS. A difference between two rows is noise if it is smaller than the sum of their two ±.
@@ -164,8 +163,7 @@ for group in (1, 4, 8, 16, 32, 64):
 
 # %% [markdown]
 # A wave of `group` rows is about 132 / group columns wide, and it reads the fewest tiles when it is nearly square.
-# Heights of 8 and 16 tie here; this page uses strips of 8. The widget adds the model of L2 that you write in notebook
-# 12. Click a tile to see its wave:
+# Heights of 8 and 16 tie here; this page uses strips of 8. Click a tile to see its wave:
 
 # %%
 explore_block_order(rows=32, columns=32, in_flight=h200.sms, l2_mb=h200.l2 // 2**21)
@@ -232,8 +230,7 @@ check("07.3", hints)
 show_sweep("tile_rungs")[3:4]
 
 # %% [markdown]
-# **Keep this:** before you time a kernel, read its report. Until the accumulator fits in registers, no other tuning
-# matters.
+# **Keep this:** before you time a kernel, read its report.
 #
 # ## Hints
 #
@@ -349,7 +346,7 @@ show_figure("tile_heatmap")
 # `fits` cannot know what else a deeper step keeps in registers. At a depth of 64, 64×128 has less than half of the
 # speed of 128×128, and 128×64 about half of that of 256×64. The assembler's report, which notebook 08 reads, says that
 # both issue one wgmma at a time. Why the compiler makes such code for them is not explained. A search shows *that* a
-# configuration is slow, the report shows *why*, and only the reason carries over to the next kernel.
+# configuration is slow, the report shows *why*.
 #
 # ## Rung 3: a persistent kernel, from an empty cell
 #
@@ -437,7 +434,7 @@ show_sweep("tile_rungs")
 # - **The best tile** depends on the size. 256×256 loads the least per operation and wins at 8192. At 2048 it makes one
 #   tile for each pair of SMs, so no second tile hides the first loads and the epilogue, and 128×128 wins.
 #
-# The times that `check` measured for the solutions. Compare fractions of cuBLAS's speed only within one GPU.
+# The times that `check` measured for the solutions.
 
 # %%
 show_ladder("07")
@@ -463,15 +460,7 @@ show_ladder("07")
 #
 # </details>
 #
-# <details><summary>2. C is 8192×8192 and a wave has 128 blocks, tiles of 128×128. How many rows of tiles does a wave
-# read down the columns, as in rung 1, and in strips of 8?</summary>
-#
-# Down the columns: 128 blocks are two columns of 64 tiles, so 64 rows of A's tiles and 2 of B's: 66. Strips of 8: a
-# wave is 8 tiles high and 16 wide, so 8 and 16: 24.
-#
-# </details>
-#
-# <details><summary>3. C has 140 tiles of 128×128, and the GPU 132 SMs. How much can a persistent grid gain, and what
+# <details><summary>2. C has 140 tiles of 128×128, and the GPU 132 SMs. How much can a persistent grid gain, and what
 # else would you try?</summary>
 #
 # 140 tiles are two waves, the second with 8 tiles: the SMs work 53% of the time, and a persistent grid changes nothing

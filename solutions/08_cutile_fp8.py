@@ -150,7 +150,7 @@ def partial_products(a, b, parts, tm: ct.Constant[int], tn: ct.Constant[int], tk
 check("08.2", partial_products)
 
 # %% [markdown]
-# The second pass needs nothing beyond notebook 06. Here it is:
+# The second pass:
 
 
 # %%
@@ -345,10 +345,10 @@ for title, made in zip(switches, compiled_slabs, strict=True):
 # A **run-time zero** is 0 in every block, but the compiler cannot prove it. So it loads the zero into the accumulators,
 # the first step is like all others, and nothing spills.
 #
-# How close does it get to cuBLASLt? These variants were timed on an H200, each in turn with cuBLASLt, and profiled with
-# Nsight Compute. An indented row changes *slabs of 128*, the kernel that starts from 0. *busy* is the percentage of an
-# SM's cycles in which its tensor cores work, *clock* the SM clock in Hz, *to_SMs* the bytes that arrive at the SMs.
-# *A first* makes A's tile the first operand of `ct.mma`; *256 for 2 CTAs* gives a cluster of two a slab of 256 rows.
+# These variants were timed on an H200, each in turn with cuBLASLt, and profiled with Nsight Compute. An indented row
+# changes *slabs of 128*, the kernel that starts from 0. *busy* is the percentage of an SM's cycles in which its tensor
+# cores work, *clock* the SM clock in Hz, *to_SMs* the bytes that arrive at the SMs. *A first* makes A's tile the first
+# operand of `ct.mma`; *256 for 2 CTAs* gives a cluster of two a slab of 256 rows.
 
 # %%
 show_sweep("tile_fp8", busy=TENSOR_BUSY, clock=SM_CLOCK, to_SMs=TO_SMS)
@@ -374,20 +374,13 @@ show_sweep("tile_fp8", busy=TENSOR_BUSY, clock=SM_CLOCK, to_SMs=TO_SMS)
 #
 # ## Test yourself
 #
-# <details><summary>1. Where does fp8 without <code>use_fast_acc</code> lose its time?</summary>
-#
-# After each step along K the warps wait for the tensor cores, then add the result to accumulators in ordinary
-# registers. In the report it has two stages in place of six.
-#
-# </details>
-#
-# <details><summary>2. C has 40 tiles of 128×128, K has 64 steps, and the GPU 132 SMs. How many parts?</summary>
+# <details><summary>1. C has 40 tiles of 128×128, K has 64 steps, and the GPU 132 SMs. How many parts?</summary>
 #
 # 132 // 40 = 3: 120 blocks in one wave. Each part has ⌈64 / 3⌉ = 22 steps, the last 20.
 #
 # </details>
 #
-# <details><summary>3. A has 384 rows. Which tiles would a block keep, and do they fit?</summary>
+# <details><summary>2. A has 384 rows. Which tiles would a block keep, and do they fit?</summary>
 #
 # 256 + 128. 384·128 accumulators over 8 warps are 192 for each thread, of at most 232 registers: the compiler's report
 # tells whether the other 40 are enough.

@@ -204,8 +204,8 @@ aligned = Variant(restrict=False, divisible=0)
 print(compile_cpp(aligned.source).remarked)
 
 # %% [markdown]
-# Still no TMA, now because of the *stride*. TMA requires that every row begins at a multiple of 16 bytes, not only the
-# first: the row pitch must be a multiple of 16 bytes, too.
+# Still no TMA, now because of the *stride*. TMA requires that every row begins at a multiple of 16 bytes, so the row
+# pitch must be one, too.
 #
 # **Exercise 09.3** (about 3 lines). Write `tma_carries(m, n, k, element_bytes)`: return the names of the matrices that
 # TMA can carry among A (m, k), B (n, k) and C (m, n), row-major and without gaps, as a string: "abc" for all, "c" for C
@@ -427,19 +427,11 @@ show_ladder("09")
 #
 # </details>
 #
-# <details><summary>2. A library must accept matrices with any number of columns. How can it use TMA at all?</summary>
-#
-# With two kernels. One promises that n and k are multiples of 8, and is launched when the pitches and the pointers
-# satisfy its promises; the other promises nothing. The host checks them before each launch.
-#
-# </details>
-#
-# <details><summary>3. A persistent kernel with <code>num_cta_in_cga=2</code> is launched with 132 blocks on 132
+# <details><summary>2. A persistent kernel with <code>num_cta_in_cga=2</code> is launched with 132 blocks on 132
 # SMs. Its result is correct. What is wrong with the launch?</summary>
 #
 # A grid counts clusters, and each takes two SMs: 66 run, and the other 66 wait until these finish. The tiles are
-# divided among all 132, so they run as two rounds of 66. Each round fills its pipeline anew, and ends with its own
-# partly idle last turn. Launch 66.
+# divided among all 132, so they run as two rounds of 66. Launch 66.
 #
 # </details>
 
@@ -454,18 +446,6 @@ show_ladder("09")
 # On its *Details* page, *Launch Statistics* shows the block size that the compiler chose; the launch said 1. The
 # version that ships with CUDA 13.3 has a section for tile kernels, *Tile Statistics*.
 #
-# `--set detailed` includes the three counters in the table of promises. Which slow rows of that table could you have
-# diagnosed from *tensor* and *stalled* alone?
-#
-# <details><summary>Which rows?</summary>
-#
-# *tensor* shows that all five are slow: their tensor cores work in 4 to 49% of the cycles, against 86% for the fast
-# rows. *stalled* explains one of them, "+ multiples of 8": its warps wait 37 cycles per instruction, seven times as
-# long as those of the fast rows. The four rows without TMA have no more stalls than the fast ones: their warps are busy
-# moving elements, and only the remarks say so.
-#
-# </details>
-
 # %% [markdown]
 # ## Appendix: a program of your own
 #
