@@ -738,7 +738,6 @@ show_ladder("05.7", "05.8")
 # - Then bytes in flight decide: wide accesses, and all loads before the first store.
 # - cp.async: issue, commit, wait, barrier. The wait covers a thread's own copies, the barrier those of all threads.
 # - TMA: one thread, a descriptor, an mbarrier that counts arrivals and bytes.
-# - Another thread's writes to shared memory are visible after a barrier, and not before.
 # - Layouts are values: a transpose is a second layout, and a swizzled layout replaces the plain one.
 #
 # ## Test yourself
@@ -750,7 +749,14 @@ show_ladder("05.7", "05.8")
 #
 # </details>
 #
-# <details><summary>2. A tile of 32×32 fp32 numbers is stored by rows of 32. Which Swizzle⟨B, M, S⟩ lets a warp read a
+# <details><summary>2. <code>cp_async_wait_group(0)</code> has returned. May a thread read what another thread
+# fetched?</summary>
+#
+# Not before a barrier: the wait covers only its own copies.
+#
+# </details>
+#
+# <details><summary>3. A tile of 32×32 fp32 numbers is stored by rows of 32. Which Swizzle⟨B, M, S⟩ lets a warp read a
 # column without conflicts?</summary>
 #
 # offset = 32·row + column: the row begins at bit 5, the banks are bits 0 to 4. All five bits of the row must be mixed

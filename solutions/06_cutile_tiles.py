@@ -112,7 +112,7 @@ for grid in [(2, 2), (4, 2)]:
         print(f"grid {grid}: {finding.message}")
 
 # %% [markdown]
-# A GPU reports neither, and a result that is right by luck looks like one that is right.
+# A GPU reports neither.
 #
 # ## Padding
 #
@@ -273,7 +273,7 @@ check("06.4", softmax)
 #
 # Can the first two be one? In the picture, a row of twelve elements arrives in three tiles, one color each. A bar is
 # exp(x - m), where m is the largest element *so far*. When a tile brings a larger m, all earlier bars were computed
-# with the old one. Look at how they change from panel to panel.
+# with the old one.
 
 # %%
 show_rescaling([1.0, 0.2, 1.5, 0.7, 0.9, 2.2, 1.3, 0.1, 1.8, 0.6, 2.0, 2.9], 4)
@@ -437,5 +437,11 @@ check("06.6", softmax_of)
 #
 # NaN: after the first tile the new maximum is -∞ as well, and -∞ - (-∞) is NaN. An attention kernel must treat that
 # case; the check's rows are finite.
+#
+# </details>
+#
+# <details><summary>3. A grid is larger than the array needs, and the result is right. What have you shown?</summary>
+#
+# Nothing: blocks wholly outside are undefined.
 #
 # </details>

@@ -80,8 +80,7 @@ def gemm(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Constant[in
 check("07.1", gemm)
 
 # %% [markdown]
-# The source names no threads, barriers, shared memory or addresses. Which instructions did the compiler choose? Here is
-# the same kernel (`tile_gemm.plain`, so that the cell runs before you solve the exercise), compiled for three
+# Which instructions did the compiler choose? Here is the same kernel (`tile_gemm.plain`), compiled for three
 # generations of tensor cores:
 
 # %%
@@ -234,7 +233,7 @@ show_sweep("tile_rungs")[3:4]
 #
 # ## Hints
 #
-# Hints change a kernel's speed, never its result. There are two kinds.
+# Hints change a kernel's speed, never its result.
 #
 # - *On the kernel*: `num_ctas`, `num_worker_warps` and `occupancy`, the number of blocks that should share an SM. A
 #   hint that helps on one GPU may hurt on another, so each accepts a `ct.ByTarget`. `kernel.replace_hints(...)` returns
@@ -332,20 +331,20 @@ else:
     print("the best of three:", tile_gemm.tune(few, a, b, c).best.config)
 
 # %% [markdown]
-# The three are within 3% of each other (table at the end of the page), and the search may pick any: its own timing is
-# short. `tutor sweep tile_space` times the whole space, each in turn with cuBLAS, for the persistent kernel of the next
-# section. The figure has the speed of the best hints for each tile and each depth along K, in TFLOP/s; cuBLAS had 791:
+# The three are within 3% of each other, and the search may pick any. `tutor sweep tile_space` times the whole space,
+# each in turn with cuBLAS, for the persistent kernel of the next section. The figure has the speed of the best hints
+# for each tile and each depth along K, in TFLOP/s; cuBLAS had 791:
 
 # %%
 show_figure("tile_heatmap")
 
 # %% [markdown]
-# Look for the cliffs. 128×256 loses more than a quarter of its speed from a depth of 64 to 128: the hints that win at
-# 64, eight warps on one CTA, are so slow at 128 that two CTAs beat them. `fits` accepts them at both depths, so ask the
-# compiler: `print(compiled(Config(128, 256, 128, num_worker_warps=8)))` reports a stack. The accumulators are the same;
-# `fits` cannot know what else a deeper step keeps in registers. At a depth of 64, 64×128 has less than half of the
-# speed of 128×128, and 128×64 about half of that of 256×64. The assembler's report, which notebook 08 reads, says that
-# both issue one wgmma at a time. Why the compiler makes such code for them is not explained. A search shows *that* a
+# 128×256 loses more than a quarter of its speed from a depth of 64 to 128: the hints that win at 64, eight warps on one
+# CTA, are so slow at 128 that two CTAs beat them. `fits` accepts them at both depths, so ask the compiler:
+# `print(compiled(Config(128, 256, 128, num_worker_warps=8)))` reports a stack. The accumulators are the same; `fits`
+# cannot know what else a deeper step keeps in registers. At a depth of 64, 64×128 has less than half of the speed of
+# 128×128, and 128×64 about half of that of 256×64. The assembler's report, which notebook 08 reads, says that both
+# issue one wgmma at a time. Why the compiler makes such code for them is not explained. A search shows *that* a
 # configuration is slow, the report shows *why*.
 #
 # ## Rung 3: a persistent kernel, from an empty cell
@@ -460,12 +459,19 @@ show_ladder("07")
 #
 # </details>
 #
-# <details><summary>2. C has 140 tiles of 128×128, and the GPU 132 SMs. How much can a persistent grid gain, and what
+# <details><summary>2. C has 64×64 tiles and a wave 128 blocks. How many rows of tiles does it read in strips of
+# 8?</summary>
+#
+# A wave is 8 tiles high and 16 wide: 24.
+#
+# </details>
+#
+# <details><summary>3. C has 140 tiles of 128×128, and the GPU 132 SMs. How much can a persistent grid gain, and what
 # else would you try?</summary>
 #
 # 140 tiles are two waves, the second with 8 tiles: the SMs work 53% of the time, and a persistent grid changes nothing
-# about that. Smaller tiles divide the work more evenly: 280 tiles of 64×128 are three waves, and the SMs work 71% of
-# the time. But the smaller tile is too slow for that to pay: in the heatmap it reaches about 60% of the speed of
-# 128×128. Rather cut K, as notebook 08 does.
+# about that. Smaller tiles: 280 tiles of 64×128 are three waves, and the SMs work 71% of the time. But the smaller tile
+# is too slow for that to pay: in the heatmap it reaches about 60% of the speed of 128×128. Rather cut K, as notebook 08
+# does.
 #
 # </details>

@@ -8,10 +8,9 @@
 # %% [markdown]
 # # 08 · FP8, tf32, split-K
 #
-# Notebook 07 multiplies large square matrices in bf16. Here are three GEMMs that its kernel does badly: matrices in
-# fp32, a small C with a long K, and an A with 320 rows in FP8, a realistic number of tokens in a language model's
-# batch; there your kernel has 0.97 of cuBLASLt's speed on an H200. The shape is that of a tutorial on cuTile for
-# Blackwell ("CuTile 学习—从 GEMM 开始", January 2026).
+# Here are three GEMMs that notebook 07's kernel does badly: matrices in fp32, a small C with a long K, and an A with
+# 320 rows in FP8, a realistic number of tokens in a language model's batch; there your kernel has 0.96 of cuBLASLt's
+# speed on an H200. The shape is that of a tutorial on cuTile for Blackwell ("CuTile 学习—从 GEMM 开始", January 2026).
 #
 # > **After this page you can** use the tensor cores for fp32, cut K where C has too few tiles, keep a block's
 # > accumulators in registers when no power of two fits, and read the report of each compiler in the chain.
@@ -374,13 +373,19 @@ show_sweep("tile_fp8", busy=TENSOR_BUSY, clock=SM_CLOCK, to_SMs=TO_SMS)
 #
 # ## Test yourself
 #
-# <details><summary>1. C has 40 tiles of 128×128, K has 64 steps, and the GPU 132 SMs. How many parts?</summary>
+# <details><summary>1. Where does fp8 without <code>use_fast_acc</code> lose its time?</summary>
+#
+# After each step along K the warps wait for the tensor cores.
+#
+# </details>
+#
+# <details><summary>2. C has 40 tiles of 128×128, K has 64 steps, and the GPU 132 SMs. How many parts?</summary>
 #
 # 132 // 40 = 3: 120 blocks in one wave. Each part has ⌈64 / 3⌉ = 22 steps, the last 20.
 #
 # </details>
 #
-# <details><summary>2. A has 384 rows. Which tiles would a block keep, and do they fit?</summary>
+# <details><summary>3. A has 384 rows. Which tiles would a block keep, and do they fit?</summary>
 #
 # 256 + 128. 384·128 accumulators over 8 warps are 192 for each thread, of at most 232 registers: the compiler's report
 # tells whether the other 40 are enough.

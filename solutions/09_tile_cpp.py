@@ -59,7 +59,7 @@ print(HEADER)
 #   span, and nothing verifies that at run time. On this page tiles may extend past an edge, so mask.
 #
 # The launch `twice<<<4, 1>>>(x, y, n)` asks for 4 **tile blocks** of 1 thread, but the compiler decides how many
-# threads a block has. In the cell below, `run_cpp` launches the kernel from Python.
+# threads a block has.
 
 # %%
 twice = r"""
@@ -104,7 +104,7 @@ def vector_add():
 check("09.1", vector_add)
 
 # %% [markdown]
-# NVIDIA's own first example of Tile C++ adds vectors in tiles of 8 elements, and then advises far larger ones (*Develop
+# NVIDIA's first example of Tile C++ has tiles of 8 elements, and then advises far larger ones (*Develop
 # High-Performance GPU Kernels in C++ with NVIDIA CUDA Tile*, NVIDIA Developer Blog, 2026). **Predict** how much faster
 # those are. The left part of the table is the compiler's report for Hopper. The right part was measured with 2²⁷
 # elements, in turn with torch's addition.
@@ -177,10 +177,9 @@ check("09.2", first_gemm)
 # %% [markdown]
 # ## The compiler's remarks
 #
-# Your kernel is correct for every size. Is it fast? The compiler gives a first answer without a GPU: for each load,
-# store and mma it emits a **remark** that names the instruction it chose, or the reason why it could not choose a
-# better one. Here are the remarks on `SILENT`, a kernel like yours, compiled for Hopper, each below its line of the
-# source:
+# Is your kernel fast? The compiler gives a first answer without a GPU: for each load, store and mma it emits a
+# **remark** that names the instruction it chose, or the reason why it could not choose a better one. Here are the
+# remarks on `SILENT`, a kernel like yours, compiled for Hopper, each below its line of the source:
 
 # %%
 print(compile_cpp(SILENT.source).remarked)
@@ -196,8 +195,7 @@ print(compile_cpp(SILENT.source).remarked)
 #     a = ct::assume_aligned(a, 16_ic);
 #
 # It costs no instruction. It returns the same pointer, and the compiler may then assume that the address is a multiple
-# of 16. If the promise is false, the kernel may read the wrong data or crash. With this promise for a, b and c the
-# remarks change. (`Variant` writes the source of your GEMM with promises to choose from; the others are left out here.)
+# of 16. With this promise for a, b and c the remarks change. (`Variant` writes your GEMM with chosen promises.)
 
 # %%
 aligned = Variant(restrict=False, divisible=0)
@@ -427,7 +425,13 @@ show_ladder("09")
 #
 # </details>
 #
-# <details><summary>2. A persistent kernel with <code>num_cta_in_cga=2</code> is launched with 132 blocks on 132
+# <details><summary>2. How can a library that accepts any number of columns use TMA?</summary>
+#
+# With two kernels: it launches the one with promises only where they hold.
+#
+# </details>
+#
+# <details><summary>3. A persistent kernel with <code>num_cta_in_cga=2</code> is launched with 132 blocks on 132
 # SMs. Its result is correct. What is wrong with the launch?</summary>
 #
 # A grid counts clusters, and each takes two SMs: 66 run, and the other 66 wait until these finish. The tiles are
