@@ -97,7 +97,8 @@ for made in compile_all((tile_gemm.plain, [*matrices, 128, 128, 64], arch) for a
 # tensor memory instead of registers.
 #
 # Its speed, as a fraction of cuBLAS's, for square bf16 matrices of three sizes. A measurement repeats a pair, the
-# kernel and cuBLAS. A difference between two rows is noise if it is smaller than the sum of their two ±.
+# kernel and cuBLAS. Its ± is half of its **spread**, the distance between the quartiles. A difference between two rows
+# is noise if it is smaller than the sum of their two ±.
 
 # %%
 show_sweep("tile_rungs")[:1]
