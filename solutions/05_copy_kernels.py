@@ -12,8 +12,8 @@
 # is a copy with arithmetic in the middle.
 #
 # You climb a ladder of copy kernels. All have the same entry point, a host function `copy(src, dst)` for two row-major
-# matrices. On an H200 its first rung has 0.02 of the speed of torch's copy, its third 0.99. At the end you write a
-# whole transpose from an empty cell. *Bandwidth* on this page counts every byte twice: read once, written once.
+# matrices. On an H200 its first rung has 0.02 of the speed of torch's copy, its third 0.99. *Bandwidth* on this page
+# counts every byte twice: read once, written once.
 #
 # > **After this page you can** count the sectors of a kernel's accesses, write a TiledCopy, move data through shared
 # > memory by cp.async and by TMA with each wait and barrier in its place, and remove bank conflicts with a swizzle.
@@ -104,8 +104,7 @@ def demand(divides, what):
 # %% [markdown]
 # ## Rung 1: naive
 #
-# On a CPU you would give each thread a contiguous range of memory. Here that means: thread *t* copies row *t* of the
-# tile, from left to right.
+# Thread *t* copies row *t* of the tile, from left to right.
 #
 # The picture shows a miniature: 8 threads, a tile of 8×4. Each color is a thread; *V3* is the fourth element that it
 # copies. All threads execute the same instruction at the same time, so look at one value, say *V0* everywhere: how far
@@ -726,7 +725,7 @@ check("05.8", transpose_swizzled)
 explain("05.8", transpose_swizzled, shape=(TURN, TURN))
 
 # %% [markdown]
-# The conflicts are gone, and the copies do not know it: layouts are values, and a better one replaces a worse one.
+# The conflicts are gone.
 #
 # The two transposes, measured. You predicted at most 0.43 of the datasheet's 4.8 TB/s for the slower one; divide:
 
@@ -753,11 +752,10 @@ show_ladder("05.7", "05.8")
 #
 # </details>
 #
-# <details><summary>2. <code>cp_async_wait_group(0)</code> has returned. May a thread read an
-# element of the tile that another thread fetched?</summary>
+# <details><summary>2. <code>cp_async_wait_group(0)</code> has returned. May a thread read what another thread
+# fetched?</summary>
 #
-# No. The wait covers this thread's own copies. After the barrier that follows it, yes: every thread has waited for its
-# own before it arrived there.
+# Not before a barrier: the wait covers only its own copies.
 #
 # </details>
 #

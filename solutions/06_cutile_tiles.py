@@ -267,12 +267,12 @@ check("06.4", softmax)
 # ## A row longer than a tile
 #
 # A tile that holds a whole row lives in registers, and a row of 65,536 floats does not fit: an entire SM has exactly
-# that many registers, for everything that it runs. So a block must loop over its row. Read literally, the formula needs
-# three passes: one for the maximum, one for the sum, one for the results. Each pass loads the row again.
+# that many registers. So a block must loop over its row. Read literally, the formula needs three passes: one for the
+# maximum, one for the sum, one for the results. Each pass loads the row again.
 #
 # Can the first two be one? In the picture, a row of twelve elements arrives in three tiles, one color each. A bar is
 # exp(x - m), where m is the largest element *so far*. When a tile brings a larger m, all earlier bars were computed
-# with the old one. Look at how they change from panel to panel.
+# with the old one.
 
 # %%
 show_rescaling([1.0, 0.2, 1.5, 0.7, 0.9, 2.2, 1.3, 0.1, 1.8, 0.6, 2.0, 2.9], 4)
@@ -438,10 +438,8 @@ check("06.6", softmax_of)
 #
 # </details>
 #
-# <details><summary>3. A grid is larger than the array needs, and the result is right on your GPU. What have you
-# shown?</summary>
+# <details><summary>3. A grid is larger than the array needs, and the result is right. What have you shown?</summary>
 #
-# Nothing. A load or store wholly outside is undefined; on another GPU, or with another version of the compiler, it may
-# write into the memory behind the array.
+# Nothing: blocks wholly outside are undefined.
 #
 # </details>

@@ -97,7 +97,8 @@ for made in compile_all((tile_gemm.plain, [*matrices, 128, 128, 64], arch) for a
 # tensor memory instead of registers.
 #
 # Its speed, as a fraction of cuBLAS's, for square bf16 matrices of three sizes. A measurement repeats a pair, the
-# kernel and cuBLAS. A difference between two rows is noise if it is smaller than the sum of their two ±.
+# kernel and cuBLAS. Its ± is half of its **spread**, the distance between the quartiles. A difference between two rows
+# is noise if it is smaller than the sum of their two ±.
 
 # %%
 show_sweep("tile_rungs")[:1]
@@ -162,8 +163,7 @@ for group in (1, 4, 8, 16, 32, 64):
 
 # %% [markdown]
 # A wave of `group` rows is about 132 / group columns wide, and it reads the fewest tiles when it is nearly square.
-# Heights of 8 and 16 tie here; this page uses strips of 8. The widget adds the model of L2 that you write in notebook
-# 12. Click a tile to see its wave:
+# Heights of 8 and 16 tie here; this page uses strips of 8. Click a tile to see its wave:
 
 # %%
 explore_block_order(rows=32, columns=32, in_flight=h200.sms, l2_mb=h200.l2 // 2**21)
@@ -233,7 +233,7 @@ show_sweep("tile_rungs")[3:4]
 #
 # ## Hints
 #
-# Hints change a kernel's speed, never its result. There are two kinds.
+# Hints change a kernel's speed, never its result.
 #
 # - *On the kernel*: `num_ctas`, `num_worker_warps` and `occupancy`, the number of blocks that should share an SM. A
 #   hint that helps on one GPU may hurt on another, so each accepts a `ct.ByTarget`. `kernel.replace_hints(...)` returns
@@ -457,11 +457,10 @@ show_ladder("07")
 #
 # </details>
 #
-# <details><summary>2. C is 8192×8192 and a wave has 128 blocks, tiles of 128×128. How many rows of tiles does a wave
-# read down the columns, as in rung 1, and in strips of 8?</summary>
+# <details><summary>2. C has 64×64 tiles and a wave 128 blocks. How many rows of tiles does it read in strips of
+# 8?</summary>
 #
-# Down the columns: 128 blocks are two columns of 64 tiles, so 64 rows of A's tiles and 2 of B's: 66. Strips of 8: a
-# wave is 8 tiles high and 16 wide, so 8 and 16: 24.
+# A wave is 8 tiles high and 16 wide: 24.
 #
 # </details>
 #
@@ -469,8 +468,8 @@ show_ladder("07")
 # else would you try?</summary>
 #
 # 140 tiles are two waves, the second with 8 tiles: the SMs work 53% of the time, and a persistent grid changes nothing
-# about that. Smaller tiles divide the work more evenly: 280 tiles of 64×128 are three waves, and the SMs work 71% of
-# the time. But the smaller tile is too slow for that to pay: in the heatmap it reaches about 60% of the speed of
-# 128×128. Rather cut K, as notebook 08 does.
+# about that. Smaller tiles: 280 tiles of 64×128 are three waves, and the SMs work 71% of the time. But the smaller tile
+# is too slow for that to pay: in the heatmap it reaches about 60% of the speed of 128×128. Rather cut K, as notebook 08
+# does.
 #
 # </details>

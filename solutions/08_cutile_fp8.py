@@ -372,8 +372,7 @@ show_sweep("tile_fp8", busy=TENSOR_BUSY, clock=SM_CLOCK, to_SMs=TO_SMS)
 #
 # <details><summary>1. Where does fp8 without <code>use_fast_acc</code> lose its time?</summary>
 #
-# After each step along K the warps wait for the tensor cores, then add the result to accumulators in ordinary
-# registers. In the report it has two stages in place of six.
+# After each step along K the warps wait for the tensor cores.
 #
 # </details>
 #

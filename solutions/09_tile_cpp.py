@@ -104,7 +104,7 @@ def vector_add():
 check("09.1", vector_add)
 
 # %% [markdown]
-# NVIDIA's own first example of Tile C++ adds vectors in tiles of 8 elements, and then advises far larger ones (*Develop
+# NVIDIA's first example of Tile C++ has tiles of 8 elements, and then advises far larger ones (*Develop
 # High-Performance GPU Kernels in C++ with NVIDIA CUDA Tile*, NVIDIA Developer Blog, 2026). **Predict** how much faster
 # those are. The left part of the table is the compiler's report for Hopper. The right part was measured with 2²⁷
 # elements, in turn with torch's addition.
@@ -288,8 +288,8 @@ def gemm():
 check("09.4", gemm)
 
 # %% [markdown]
-# A false promise: k = 12, with the promise of multiples of 8. No compiler warns. A GPU may stop, or compute nonsense;
-# the simulator names the accesses:
+# A false promise: k = 12, promised as a multiple of 8. No compiler warns. A GPU may stop, or compute nonsense;
+# the simulator, here with code for Ampere, names the accesses:
 
 # %%
 a, b, c = torch.randn(32, 12).bfloat16(), torch.randn(32, 12).bfloat16(), torch.zeros(32, 32).bfloat16()
@@ -424,10 +424,9 @@ show_ladder("09")
 #
 # </details>
 #
-# <details><summary>2. A library must accept matrices with any number of columns. How can it use TMA at all?</summary>
+# <details><summary>2. How can a library that accepts any number of columns use TMA?</summary>
 #
-# With two kernels. One promises that n and k are multiples of 8, and is launched when the pitches and the pointers
-# satisfy its promises; the other promises nothing. The host checks them before each launch.
+# With two kernels: it launches the one with promises only where they hold.
 #
 # </details>
 #
@@ -435,8 +434,7 @@ show_ladder("09")
 # SMs. Its result is correct. What is wrong with the launch?</summary>
 #
 # A grid counts clusters, and each takes two SMs: 66 run, and the other 66 wait until these finish. The tiles are
-# divided among all 132, so they run as two rounds of 66. Each round fills its pipeline anew, and ends with its own
-# partly idle last turn. Launch 66.
+# divided among all 132, so they run as two rounds of 66. Launch 66.
 #
 # </details>
 
@@ -450,18 +448,6 @@ show_ladder("09")
 #
 # On its *Details* page, *Launch Statistics* shows the block size that the compiler chose; the launch said 1.
 #
-# `--set detailed` includes the three counters in the table of promises. Which slow rows of that table could you have
-# diagnosed from *tensor* and *stalled* alone?
-#
-# <details><summary>Which rows?</summary>
-#
-# *tensor* shows that all five are slow: their tensor cores work in 4 to 49% of the cycles, against 86% for the fast
-# rows. *stalled* explains one of them, "+ multiples of 8": its warps wait 37 cycles per instruction, seven times as
-# long as those of the fast rows. The four rows without TMA have no more stalls than the fast ones: their warps are busy
-# moving elements, and only the remarks say so.
-#
-# </details>
-
 # %% [markdown]
 # ## Appendix: a program of your own
 #
