@@ -108,4 +108,4 @@ def in_words(value: Any) -> str:
 
     if isinstance(value, torch.Tensor):
         return f"a tensor of shape {tuple(value.shape)}"
-    return "none" if value is None or value == "" else str(value)
+    return "none" if value is None or str(value) == "" else str(value)

@@ -1,6 +1,5 @@
 """Exercises of notebook 16: a configuration of the Hopper GEMM for any shape."""
 
-from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from itertools import product
@@ -8,7 +7,6 @@ from math import isclose
 from random import Random
 from typing import Any
 
-from tutorlib.checking.answer import Served
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.library_use import of_course
 from tutorlib.checking.randomness import beside, more_for_points
@@ -212,55 +210,25 @@ def estimates(least: float, most: float) -> Callable[[Random], tuple]:
 # 16.7 tuned
 
 
-class WarmingGpu:
-    """Takes a little longer with each call, and for some calls twice as long. us: of each kernel at each shape."""
-
-    SLOWER, INTERRUPTED = 3e-4, 17  # by so much with each call; every so many calls
-
-    def __init__(self, us: dict[Shape, dict[str, float]]) -> None:
-        self.us, self.timed = us, Counter[tuple[Shape, str]]()
-
-    def time(self, shape: Shape, config: str) -> float:
-        self.timed[shape, config] += 1
-        calls = self.timed.total()
-        interrupted = calls % self.INTERRUPTED == 5
-        return self.us[shape][config] * (1 + self.SLOWER * calls) * (1 + interrupted)
-
-
-MOST_TIMINGS = 10  # of a nominee at a shape
-OFTEN, UNTIMED = "number of nominees timed more than ten times", "number of timings for a shape once more"
-AGAIN = "answer for a shape once more"
-
-
-def tuning(answer: Served, us: dict[Shape, dict[str, float]]) -> Record:
-    """What a tuner returns for shapes that are new, then for the first again, and how often it has times taken."""
-    record, kept, often = Record(), dict[Any, Any](), 0
-    for shape in us:
-        gpu = WarmingGpu(us)
-        record[f"the fastest at {by(shape)}"] = answer(shape, [*us[shape]], gpu.time, kept)
-        often += sum(count > MOST_TIMINGS for count in gpu.timed.values())
-    first, gpu = next(iter(us)), WarmingGpu(us)
-    again = answer(first, [*us[first]], gpu.time, kept)
-    return record | {OFTEN: often, AGAIN: again, UNTIMED: gpu.timed.total()}
-
-
 def nominated(rng: Random) -> tuple:
     """Twelve kernels at two shapes; in the first the fastest is interrupted at once, in the second it comes late."""
     tiles = rng.sample([f"tile {m}×{n}" for m in (64, 128) for n in range(64, 257, 16)], 12)
-    us = {}
+    shapes = []
     for shape, best in (((1576, 768, 3072), 4), ((64, 5120, 25600), 10)):
         least, factors = rng.uniform(8, 80), [rng.uniform(1.015, 1.02 if n < 4 else 1.1) for n in range(12)]
-        us[shape] = {tile: least * (1 if n == best else factors[n]) for n, tile in enumerate(tiles)}
-    return (us,)
+        shapes.append((shape, {tile: least * (1 if n == best else factors[n]) for n, tile in enumerate(tiles)}))
+    return (shapes,)
 
 
-def of_tuning(name: str, parts: Callable[[dict[Shape, str]], Record]) -> Case:
-    """parts: takes each shape's fastest nominee; gives the parts of the record that this case compares."""
+def of_tuning(name: str, counts: Record) -> Case:
+    """The record has the fastest of each shape, and these counts."""
 
-    def expected(us: dict[Shape, dict[str, float]]) -> Record:
-        return parts({shape: min(times, key=times.__getitem__) for shape, times in us.items()})
+    def expected(shapes: judge.Tuned) -> Record:
+        fastest = [(shape, min(us, key=us.__getitem__)) for shape, us in shapes]
+        winners = {f"the fastest at {by(shape)}": tile for shape, tile in fastest}
+        return winners | ({judge.AGAIN: fastest[0][1]} if judge.UNTIMED in counts else {}) | counts
 
-    return recorded(name, tuning, nominated, expected)
+    return recorded(name, judge.tuning, nominated, expected)
 
 
 choosing: Any = partial(judge.ChosenExercise.of, needs=WGMMA, problem=SHARED, patterned=False, spills=False)
@@ -371,8 +339,7 @@ EXERCISES = (
     ),
     case_exercise(
         ("16.7", "tuned", 3),
-        of_tuning("near ties", lambda best: {f"the fastest at {by(shape)}": tile for shape, tile in best.items()}),
-        of_tuning("at most ten timings", lambda best: {OFTEN: 0}),
-        of_tuning("a shape again", lambda best: {AGAIN: next(iter(best.values())), UNTIMED: 0}),
+        of_tuning("near ties", {judge.OFTEN: 0}),
+        of_tuning("a shape again", {judge.UNTIMED: 0}),
     ),
 )

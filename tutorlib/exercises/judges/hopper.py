@@ -1,20 +1,23 @@
-"""How answers of pages 14 and 15 are judged: Hopper GEMMs around an answer's parts, and chosen configurations.
+"""How answers of pages 14 to 16 are judged: Hopper GEMMs around an answer's parts, and chosen configurations.
 
 The sandbox shows this module, and nothing else of the pages.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.checking.answer import Served
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.evidence import CuteRequest
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.facts import LaunchReports, issued_as
 from tutorlib.checking.part import Filled, HostFunction, Part, need_callable, require_jit
 from tutorlib.checking.randomness import fresh_rng
+from tutorlib.checking.scenario import Record
 from tutorlib.checking.values import attempt, shorten
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.failure import Fail, FailureKind, Flaw
@@ -369,3 +372,40 @@ class ChosenExercise(CuteExercise):
             for least, most in self.spans
         )
         return replace(super().request(simulated, run), part=replace(self.part, drawn=drawn))
+
+
+# Page 16: a tuner ----------------------------------------------------------------------------------------------------
+
+
+class WarmingGpu:
+    """Takes a little longer with each call, and for some calls twice as long. us: of each kernel at a shape."""
+
+    SLOWER, INTERRUPTED = 3e-4, 17  # by so much with each call; every so many calls
+
+    def __init__(self, us: dict[str, float]) -> None:
+        self.us, self.timed = us, Counter[str]()
+
+    def time(self, shape: Shape, config: str) -> float:
+        self.timed[config] += 1
+        calls = self.timed.total()
+        interrupted = calls % self.INTERRUPTED == 5
+        return self.us[config] * (1 + self.SLOWER * calls) * (1 + interrupted)
+
+
+MOST_TIMINGS = 10  # of a nominee at a shape
+OFTEN, UNTIMED = "number of nominees timed more than ten times", "number of timings for a shape once more"
+AGAIN = "answer for a shape once more"
+Tuned = list[tuple[Shape, dict[str, float]]]  # shapes, and the µs of their nominees
+
+
+def tuning(answer: Served, shapes: Tuned) -> Record:
+    """What a tuner returns for shapes that are new, then for the first again, and how often it has times taken."""
+    record, kept, often = Record(), dict[Any, Any](), 0
+    for shape, us in shapes:
+        gpu = WarmingGpu(us)
+        record[f"the fastest at {by(shape)}"] = answer(tuple(shape), [*us], gpu.time, kept)
+        often += sum(count > MOST_TIMINGS for count in gpu.timed.values())
+    shape, us = shapes[0]
+    gpu = WarmingGpu(us)
+    again = answer(tuple(shape), [*us], gpu.time, kept)
+    return record | {OFTEN: often, AGAIN: again, UNTIMED: gpu.timed.total()}
