@@ -56,8 +56,8 @@ def make_copy_g2s(config: GemmConfig, dtype: type[cutlass.Numeric]) -> cute.Tile
 
 def make_mma(config: GemmConfig, dtype: type[cutlass.Numeric]) -> cute.TiledMma:
     """mma.sync.m16n8k16 on all warps: each has 16 rows and 2 atoms of 8 columns, what one ldmatrix.x4 loads of B."""
-    m, n = config.warps
     op = warp.MmaF16BF16Op(dtype, cutlass.Float32, (16, 8, 16))
+    m, n = config.warps
     return cute.make_tiled_mma(op, cute.make_layout((m, n, 1)), permutation_mnk=(16 * m, 16 * n, 16))
 
 
