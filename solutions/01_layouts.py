@@ -230,7 +230,7 @@ check("01.5", offset_at)
 # %%
 from tutorlib import explore_layout
 
-explore_layout("(4,8):(8,1)")
+explore_layout("((2,2),(4,2)):((1,16),(2,8))")
 
 # %% [markdown]
 # ## From a picture to its layout
