@@ -57,7 +57,7 @@ LADDER = {  # notebook that shows it first → the course's own
     "14": [PACKAGE / "kernels" / "hopper" / "first.py"],
     "15": [PACKAGE / "kernels" / "hopper" / "parts.py"],
 }
-OTHERS = ("store",)  # the course's compares nothing where tiles divide C, and page 10's always does
+OTHERS = ("store", "wgmma_fragments")  # the course's are for any tile, those of pages 10 and 14 for one
 
 
 def functions(code: str) -> dict[str, ast.FunctionDef]:
