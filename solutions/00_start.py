@@ -123,14 +123,21 @@ hint("00.1")
 #
 # Say the answer, then open it.
 #
-# <details><summary>1. A check gave 2 of 2 points. You break the answer and check again. How many points does the
+# <details><summary>1. How many tiles of 128 cover 4097 rows, and how many rows of the last are past the end?</summary>
+#
+# 33 tiles: 32 of them cover 4096 rows, and one row is left. The last tile contains that row and 127 past the end, which
+# a kernel must not touch.
+#
+# </details>
+#
+# <details><summary>2. A check gave 2 of 2 points. You break the answer and check again. How many points does the
 # contents page show, and how many does <code>tutor grade</code> give?</summary>
 #
 # The contents page still shows 2, your best attempt. `tutor grade` grades the broken answer.
 #
 # </details>
 #
-# <details><summary>2. You have no GPU, and a check says "not run". Is your kernel wrong?</summary>
+# <details><summary>3. You have no GPU, and a check says "not run". Is your kernel wrong?</summary>
 #
 # Read the whole line. After *right, simulated; speed not run* the simulator has found your kernel right, and only its
 # speed has not been judged. Otherwise the check has not judged it at all: it is neither right nor wrong.

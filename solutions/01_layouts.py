@@ -469,3 +469,10 @@ for one, other in [(24, (4, 6)), ((4, 6), (4, (2, 3))), ((4, 6), (6, 4)), ((4, (
 # alone, the offset on the strides too.
 #
 # </details>
+#
+# <details><summary>3. Every row of a tensor is the same row in memory. What are its size and its cosize, for 32 rows of
+# 64?</summary>
+#
+# `(32,64):(0,1)`: size 2048, cosize 64. A read is a broadcast; a write is a race of 32 rows for the same 64 elements.
+#
+# </details>

@@ -657,7 +657,21 @@ explain("02.8", row_max, shape=(2, 200))
 #
 # ## Test yourself
 #
-# <details><summary>1. In <code>row_max</code>, which barriers could you remove without a wrong result?</summary>
+# <details><summary>1. A function takes <code>n: cutlass.Int32</code> and <code>k: cutlass.Constexpr</code>.
+# It is called, with Int32 numbers, for n in 1, 2, 3 and each of k = 8, 16. How many compilations?</summary>
+#
+# Two: k is part of the code, n is not.
+#
+# </details>
+#
+# <details><summary>2. A kernel over 1,000 elements is launched with 8 blocks of 128 threads and has no predicate. What
+# happens?</summary>
+#
+# 24 threads of the last block read and write past the ends, and usually you notice nothing.
+#
+# </details>
+#
+# <details><summary>3. In <code>row_max</code>, which barriers could you remove without a wrong result?</summary>
 #
 # The one after the last step, if you have it: only thread 0 reads then, and it reads its own write. Each of the others
 # separates a write from another thread's read. (Below 32 threads writer and reader are in one warp. Even there lockstep

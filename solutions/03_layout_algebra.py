@@ -647,7 +647,15 @@ print("yours:", [begin + share(17, value) for value in range(4)])
 #
 # </details>
 #
-# <details><summary>2. 32 threads copy a row-major 8×16 tile of fp32. Which <code>values</code> let each of them use one
+# <details><summary>2. You divide 100 elements by 16:1. How many tiles are there, and what does the law say about
+# element (5, 6)?</summary>
+#
+# Seven tiles. Element 5 of tile 6 is index 101, which the layout does not have: the law says nothing about it, and a
+# kernel must not touch it.
+#
+# </details>
+#
+# <details><summary>3. 32 threads copy a row-major 8×16 tile of fp32. Which <code>values</code> let each of them use one
 # 16-byte load, and which <code>threads</code> put neighboring threads on neighboring 16-byte chunks of a row?</summary>
 #
 # `values` = (1,4):(4,1), four neighbors of a row. With `threads` = (8,4):(4,1) threads 0 to 3 take row 0, 64 bytes in

@@ -449,3 +449,11 @@ for name, stored in tiles.items():
 # eight chunks, so S = 3.
 #
 # </details>
+#
+# <details><summary>3. A kernel writes an 8×64 tile through ⟨3,3,3⟩ ∘ (8,64):(64,1), and its author forgets the swizzle
+# where it is read. Which elements are right nevertheless?</summary>
+#
+# Those of row 0, whose upper bits are 0, so nothing moves. In row 1 neighboring chunks are exchanged, and so on: all
+# elements are there, in other chunks of their rows.
+#
+# </details>
