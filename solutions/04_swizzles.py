@@ -13,7 +13,7 @@
 # access together: under another layout, an access can take 32 passes where one is enough.
 #
 # On this page you count that cost and learn the two cures, padding and swizzling. Both change the tile's layout, and no
-# other line of the kernel. Notebook 05's transpose through a swizzled tile has 0.92 of the speed of torch's copy on an
+# other line of the kernel. Notebook 05's transpose through a swizzled tile has 0.90 of the speed of torch's copy on an
 # H200.
 #
 # > **After this page you can** count the wavefronts of an access, choose a padding or a swizzle for a tile, and compute

@@ -12,7 +12,7 @@
 # row-major bf16, accumulated in fp32. The entry point is `gemm(a, b, c)`.
 #
 # You write its parts one at a time. At the end you write the kernel around them, from an empty cell, and time it: on an
-# H200 at 4096³ the course's reaches 395 TFLOP/s, about half of cuBLAS's speed.
+# H200 at 4096³ the course's reaches 393 TFLOP/s, about half of cuBLAS's speed.
 #
 # > **After this page you can** write a tensor-core GEMM in CuTe: swizzled shared memory, cp.async with zeros at the
 # > edges, operands by ldmatrix, mma.sync, a main loop whose barriers you can defend, and stores of whole sectors.

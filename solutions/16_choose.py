@@ -447,7 +447,8 @@ show_figure("gemm_any")
 # each GPU's slowest: 0.85 on the H100, at a shape of the fit (1248×2672×3120), and about 0.78 on the H200, at a new one
 # (1064×136×6080), though its pairs spread by 8%.
 #
-# So here are weights of two more models, which no constant was fitted to, chosen by the model and tuned:
+# Both figures were timed before the constants were last fitted. Here are weights of seven more models after it, which
+# no constant was fitted to, chosen by the model and tuned:
 
 # %%
 from tutorlib.measuring.results import known_sweeps

@@ -644,5 +644,7 @@ check("22.7", grad_q)
 show_sweep("attention_backward")
 
 # %% [markdown]
-# Without a mask 11 of 15 shapes are above 0.71, with one 12 of 15, all with d = 64 among them; those below have d =
-# 128, and most of them share heads of K and V.
+# Without a mask cuTile's kernels are above 0.71 at 11 of 15 shapes, with one at 12, all with d = 64 among them; those
+# below have d = 128, and most of them share heads of K and V. *CuTe* is one kernel of five products, which adds to dQ
+# atomically. It is below 0.97 only where a mask and 8 heads of Q for each of K and V come together: then a few blocks
+# have much of the work.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Fast GPU matrix kernels, in Python
 #
-# You begin with the algebra of layouts and end with attention on Hopper and a GEMM that has 1.01 times the speed of
+# You begin with the algebra of layouts and end with attention on Hopper and a GEMM that has 1.02 times the speed of
 # cuBLAS on an H200 (4096×4096×4096, bf16). You need to know Python, not CUDA or C++.
 #
 # You write kernels in three of NVIDIA's languages: cuTile and Tile C++, which compute with whole tiles, and the CuTe

@@ -14,9 +14,10 @@ from tutorlib.machine import device
 from tutorlib.measuring import results, trusted
 from tutorlib.measuring.results import Point, Result, Results, SweepResults, known_sweeps, recorded_on
 from tutorlib.measuring.sm_clock import SMS, SOURCE, SmClock
-from tutorlib.measuring.timing import Measurement
+from tutorlib.measuring.timing import Measurement, measure_once
 from tutorlib.measuring.trusted import ATTEMPTS, REST_S, beside_records, measure
 from tutorlib.paths import DATA, SOLUTIONS, SWEEPS
+from tutorlib.problems.catalogue import softmax
 from tutorlib.simulate.ptx.languages.cuda import simulate_cuda
 
 CUBE = (8192,) * 3
@@ -55,6 +56,12 @@ def taken(folder, monkeypatch):
 def record(*measurements, machine=MACHINE):
     points = tuple(Point(str(number), each) for number, each in enumerate(measurements))
     SweepResults(machine, "2026-11-20", True, points).write("gemm_any")
+
+
+def test_a_problem_without_a_baseline_is_not_timed():
+    """What it would be timed beside is a call that does nothing: a ratio of 0.007 was recorded of a softmax."""
+    with pytest.raises(ValueError, match="softmax has no baseline"):
+        measure_once(replace(softmax("fp32"), baseline_name=""), None, (8, 8))
 
 
 class TestMeasure:
@@ -133,8 +140,9 @@ def off(records):
 
 
 @pytest.mark.parametrize("machine", machines(), ids=lambda machine: machine["gpu"])
-def test_every_record_agrees_with_the_others_of_the_same_work(machine):
+def test_every_record_has_a_baseline_and_agrees_with_the_others_of_the_same_work(machine):
     assert recorded_on(machine)
+    assert [record.shape for record in recorded_on(machine) if not record.baseline] == []
     assert off(recorded_on(machine)) == []
 
 

@@ -286,8 +286,11 @@ def measure_once(problem: Problem, launcher: Launcher, shape: Shape, pairs: int 
     """The kernel's time at a shape beside the baseline's, on the GPU at hand; it may be noisy.
 
     At least `pairs` pairs are timed, in rounds of a few ms between which the GPU rests while outputs are checked.
-    Raises WrongWhenTimed if a timed call's output is wrong or an input was changed, and KernelFault.
+    Raises WrongWhenTimed if a timed call's output is wrong or an input was changed, KernelFault, and ValueError where
+    the problem has no baseline.
     """
+    if not problem.baseline_name:
+        raise ValueError(f"{problem.name} has no baseline: give its Problem one before you time a kernel beside it")
     try:
         sets = buffer_sets(problem.bytes(shape), device.need_gpu().l2)
         works = [Work(problem, shape) for _ in range(sets)]

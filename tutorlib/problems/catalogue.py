@@ -159,6 +159,11 @@ def softmax(dtype: DType, pattern: Literal["ramp", "steep"] = "ramp") -> Problem
         relative = (2 * (spread + 2) + x.shape[-1] + 1) * UNIT_ROUNDOFF["fp32"] + UNIT_ROUNDOFF[out]
         return relative * result + 2.0**-126
 
+    def baseline(y: "Tensor", x: "Tensor") -> None:
+        import torch
+
+        torch.softmax(x, -1, out=y)
+
     return Problem(
         name="softmax",
         dims="MN",
@@ -166,6 +171,8 @@ def softmax(dtype: DType, pattern: Literal["ramp", "steep"] = "ramp") -> Problem
         output=Operand("y", "MN", dtype),
         reference=lambda x: x.softmax(-1),
         bound=bound,
+        baseline=baseline,
+        baseline_name="torch softmax",
     )
 
 

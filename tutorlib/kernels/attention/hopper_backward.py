@@ -2,10 +2,10 @@
 
 A block owns 128 keys, 64 for each of two consumer warpgroups, and takes the tiles of queries that see them, of all
 query heads that share K and V, each block from another tile on, so that they add to different parts of dQ. dK and dV
-stay in registers. S and dP are computed transposed, (keys, queries), so that
-Pᵀ and dSᵀ are A operands without leaving their registers. dQ needs the dS of all 128 keys, so dS goes through shared
-memory, each warpgroup computes one half of dQ, and TMA adds each warp's part of it to fp32 in global memory. Blocks add
-in any order, so the last bits of dQ differ from run to run.
+stay in registers. S and dP are computed transposed, (keys, queries), so that Pᵀ and dSᵀ are A operands without leaving
+their registers. dQ needs the dS of all 128 keys, so dS goes through shared memory, each warpgroup computes one half of
+dQ, and TMA adds each warp's part of it to fp32 in global memory. Blocks add in any order, so the last bits of dQ differ
+from run to run.
 
 mQ, mK, mV, mdO, mdK and mdV are (tokens, head_dim, heads, batch). The scratch: mdQ (rows of 32, 32, heads, batch),
 accumulators as the registers have them, and mLogs, mDelta (tokens, heads, batch), tokens padded to `ROWS`.

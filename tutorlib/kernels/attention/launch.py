@@ -215,7 +215,7 @@ def power_of_two(n: int) -> int:
 def configured_into(
     config: AttentionConfig, o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float
 ) -> None:
-    """As `forward_into`, in this configuration, whose causality, head_dim and group are those of the tensors."""
+    """As `forward_into`, in this configuration, which is causal as the tensors are; its head_dim is at least theirs."""
     compiled_attention(config)(q, k, v, o, lse, scale, next_counter() if config.persistent else None, max_clusters(1))
 
 

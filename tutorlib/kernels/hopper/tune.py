@@ -107,8 +107,7 @@ def name_of(config: HopperConfig) -> str:
 
 def compile_into(where: str, of: dict[str, Any]) -> None:
     """Save the kernel of these settings in a folder, unless it is there."""
-    config = HopperConfig(**of)
-    load_or_compile(Path(where), name_of(config), lambda: compile_gemm(config))
+    loaded(HopperConfig(**of), Path(where))
 
 
 @cache
