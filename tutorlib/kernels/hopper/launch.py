@@ -65,6 +65,7 @@ def max_clusters(cluster_size: int) -> int:
     """How many clusters with a block on every SM the GPU holds at a time: fewer than SMs / size where GPCs are odd."""
     if cluster_size == 1:
         return torch.cuda.get_device_properties().multi_processor_count
+    torch.empty(1, device="cuda")  # makes the context that HardwareInfo asks
     return cutlass.utils.HardwareInfo().get_max_active_clusters(cluster_size)
 
 
