@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.chooser.fit import miss, read, regret, usable
 from tutorlib.compiling import programs
 from tutorlib.compiling.programs import resources
-from tutorlib.instruments.fit_hopper import miss, read, regret, usable
 from tutorlib.kernels.hopper import choose as chooser
 from tutorlib.kernels.hopper.choose import (
     FILE,

@@ -5,7 +5,7 @@ Importing this module imports CuTe, cuTile and torch.
 
 import math
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import chain, product
@@ -18,7 +18,6 @@ from torch import Tensor
 from torch.nn.functional import silu
 
 from tutorlib.course.answers import load_answers
-from tutorlib.instruments.explore import unseen
 from tutorlib.instruments.sweep import Candidate, Sweep
 from tutorlib.kernels import cutile
 from tutorlib.kernels.ampere.config import BYTES, MOST_SMEM, GemmConfig
@@ -326,10 +325,27 @@ def gemm_any() -> Sweep:
     return Sweep(GEMM, (chosen(),), shapes, seconds=100, facts=facts)
 
 
+UNSEEN: dict[str, tuple[tuple[int, ...], tuple[tuple[int, int], ...]]] = {  # rows M; N and K of each weight
+    "gpt-oss 20B": ((1, 16, 128, 2048), ((5120, 2880), (2880, 4096), (5760, 2880), (2880, 2880))),
+    "Qwen3 32B": ((8, 64, 512, 4096), ((10240, 5120), (5120, 8192), (51200, 5120), (5120, 25600))),
+    "Llama 3.2 1B": ((1, 32, 256, 16384), ((3072, 2048), (2048, 2048), (16384, 2048), (2048, 8192))),
+    "ViT-B": ((197, 200, 1576), ((2304, 768), (768, 768), (3072, 768), (768, 3072))),
+    "SigLIP so400m": ((576, 729), ((3456, 1152), (4304, 1152), (1152, 4304))),
+    "Whisper large": ((1500,), ((3840, 1280), (1280, 1280), (5120, 1280), (1280, 5120))),
+    "BERT base": ((384, 4096), ((2304, 768), (3072, 768), (768, 3072))),
+}
+
+
+def unseen() -> Iterator[Shape]:
+    """Weights of models that no constant was fitted to, at numbers of rows that the models use."""
+    for rows, weights in UNSEEN.values():
+        yield from ((m, *nk) for m, nk in product(rows, weights))
+
+
 def gemm_unseen() -> Sweep:
     """The same at weights of models that no constant was fitted to, by the model alone and tuned."""
     tuned = by_host("tuned", partial(torch_gemm.gemm, tuned=True), needs=WGMMA)
-    return Sweep(GEMM, (chosen(), tuned), tuple(problem[:3] for problem in unseen()), seconds=200)
+    return Sweep(GEMM, (chosen(), tuned), tuple(unseen()), seconds=200)
 
 
 TOKENS = (8, 16, 64, 128, 256, 512, 1024, 4096, 8192)

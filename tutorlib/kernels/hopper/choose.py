@@ -1,6 +1,6 @@
 """The choice of a configuration for a shape: the candidate with the least time in a small model of the machine.
 
-The model's constants are in constants.json; `python -m tutorlib.instruments.fit_hopper` writes it from measurements.
+The model's constants are in constants.json; `python -m tests.chooser.fit` writes it from measurements.
 """
 
 import json

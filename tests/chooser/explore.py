@@ -1,7 +1,7 @@
-"""Times many configurations at shapes like a model's: python -m tutorlib.instruments.explore OUT.jsonl SHAPES [SEED]
+"""Times many configurations at shapes like a model's: python -m tests.chooser.explore OUT.jsonl SHAPES [SEED]
 
 SHAPES: how many are drawn; or "unseen": weights of models that no measurement was fitted to. Each line of the file is a
-measurement as `fit_hopper` reads it. The model ranks the nominees; beside them is cuBLAS, in one run, and every result
+measurement as `fit` reads it. The model ranks the nominees; beside them is cuBLAS, in one run, and every result
 is compared with cuBLAS' own.
 """
 
@@ -10,12 +10,13 @@ import random
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, product
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from tutorlib.instruments.table import unseen
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.launch import launcher, max_clusters
 from tutorlib.kernels.hopper.tune import (
@@ -33,15 +34,6 @@ from tutorlib.kernels.hopper.tune import (
 NOMINEES = 40
 UNHINTED = 4  # nominees, of which each is timed without L2's hint, too
 WIDTHS = (512, 768, 1024, 1152, 1536, 2048, 2880, 3072, 4096, 4304, 5120, 6144, 7168, 8192, 11008, 14336, 25600, 28672)
-UNSEEN: dict[str, tuple[tuple[int, ...], tuple[tuple[int, int], ...]]] = {  # rows M; N and K of each weight
-    "gpt-oss 20B": ((1, 16, 128, 2048), ((5120, 2880), (2880, 4096), (5760, 2880), (2880, 2880))),
-    "Qwen3 32B": ((8, 64, 512, 4096), ((10240, 5120), (5120, 8192), (51200, 5120), (5120, 25600))),
-    "Llama 3.2 1B": ((1, 32, 256, 16384), ((3072, 2048), (2048, 2048), (16384, 2048), (2048, 8192))),
-    "ViT-B": ((197, 200, 1576), ((2304, 768), (768, 768), (3072, 768), (768, 3072))),
-    "SigLIP so400m": ((576, 729), ((3456, 1152), (4304, 1152), (1152, 4304))),
-    "Whisper large": ((1500,), ((3840, 1280), (1280, 1280), (5120, 1280), (1280, 5120))),
-    "BERT base": ((384, 4096), ((2304, 768), (3072, 768), (768, 3072))),
-}
 LARGEST = 2**39  # operations: what is larger takes long to time, and many waves make all shapes alike
 TOLERANCE = 2e-2  # two results rounded to bf16 whose sums were added in other orders
 
@@ -85,13 +77,9 @@ def with_unhinted(configs: list[HopperConfig]) -> list[HopperConfig]:
     return list(dict.fromkeys([*configs, *plain]))
 
 
-def unseen() -> Iterator[Problem]:
-    for rows, weights in UNSEEN.values():
-        yield from (Problem(m, n, k) for m, (n, k) in product(rows, weights))
-
-
 def main(file: str, count: str, seed: str = "1") -> None:
-    problems, where = list(unseen() if count == "unseen" else shapes(int(count), int(seed))), folder()
+    drawn = shapes(int(count), int(seed)) if count != "unseen" else (Problem(*shape) for shape in unseen())
+    problems, where = list(drawn), folder()
     nominated = {problem: with_unhinted(nominees(problem, max_clusters(1), NOMINEES)) for problem in problems}
     compile_all(chain.from_iterable(nominated.values()), where)
     with Path(file).open("a", encoding="utf-8") as out:

@@ -1,4 +1,4 @@
-"""Fits the chooser's constants to measurements: python -m tutorlib.instruments.fit_hopper RESULTS.jsonl … [--write]
+"""Fits the chooser's constants to measurements: python -m tests.chooser.fit RESULTS.jsonl … [--write]
 
 Each line of a file, which may be gzipped, is a measurement: {"gpu": …, "config": HopperConfig's settings that are not
 the default, "shape": [M, N, K], "us": …, "baseline_us": …}; others are passed over. The constants are an H200's; on
