@@ -188,8 +188,7 @@ def seen(shape: Shape, tm: int, tn: int) -> int:
 
 COURSE_ATTENTION = of_course(
     "attention.tiles",
-    *("tile_forward", "decode_parts", "decode_add", "backward_keys", "backward_queries"),
-    *("scores", "keys_step", "queries_step"),
+    *("tile_forward", "decode_parts", "decode_add", "scores"),
 )
 ONLINE_STEP = of_course("attention.tiles", "online_step", "scaled_step")
 OF_E = issued("fma.rm.f32") <= 0  # rounded down: ct.exp splits its argument with it

@@ -639,24 +639,18 @@ def decode() -> Sweep:
 
 
 def attention_backward() -> Sweep:
-    """Both backward passes, causal and not."""
+    """The backward pass, causal and not."""
 
-    def candidate(name: str, into: Callable[..., None], causal: bool, **others: Any) -> Candidate:
-        def call(
-            q: Tensor, k: Tensor, v: Tensor, do: Tensor, o: Tensor, lse: Tensor, dk: Tensor, dv: Tensor, dq: Tensor
-        ) -> None:
-            into(dq, dk, dv, do, q, k, v, o, lse, q.shape[3] ** -0.5, causal)
+    def call(
+        q: Tensor, k: Tensor, v: Tensor, do: Tensor, o: Tensor, lse: Tensor, dk: Tensor, dv: Tensor, dq: Tensor,
+        causal: bool,
+    ) -> None:  # fmt: skip
+        hopper_backward.backward_into(dq, dk, dv, do, q, k, v, o, lse, q.shape[3] ** -0.5, causal)
 
-        return by_host(f"{name}, causal" if causal else name, call, problem=gradient_problem(causal), **others)
-
-    candidates = [
-        candidate(name, into, causal, **others)
-        for causal in (False, True)
-        for name, into, others in (
-            ("cuTile", attention_launch.backward_by_tiles, {}),
-            ("CuTe", hopper_backward.backward_into, {"needs": WGMMA}),
-        )
-    ]
+    candidates = (
+        by_host(name, partial(call, causal=causal), problem=gradient_problem(causal), needs=WGMMA)
+        for name, causal in (("CuTe", False), ("CuTe, causal", True))
+    )
     return Sweep(gradient_problem(), tuple(candidates), FULL, pairs=SIX_PAIRS, seconds=170)
 
 

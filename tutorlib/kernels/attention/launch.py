@@ -2,7 +2,6 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -14,14 +13,13 @@ from cutlass import BFloat16, Float32, Int32, cute
 from cutlass.cute.runtime import make_fake_tensor
 from torch import Tensor
 
-from tutorlib.kernels.attention import hopper_backward, tiles
+from tutorlib.kernels.attention import tiles
 from tutorlib.kernels.attention.hopper import make_attention
 from tutorlib.kernels.attention.schedule import MMA_M, AttentionConfig
 from tutorlib.kernels.hopper.launch import compile_for_torch, max_clusters
 from tutorlib.machine import device
 
 TILES = Path(__file__).with_name("tiles.json")
-DELTA_ROWS = 128
 MOST_RUNS = 64  # of a sequence's keys
 PART_ELEMENTS = 64 * 128  # that a block adds up without spilling
 SMEM = 226 * 1024  # for tiles, beside the barriers
@@ -44,8 +42,6 @@ class Tile:
 
 ANYWHERE = {
     "tile_forward": Tile(128, 128),
-    "backward_keys": Tile(64, 128),
-    "backward_queries": Tile(128, 128),
     "decode_parts": Tile(tiles.ROWS, 64, num_worker_warps=4, occupancy=2),
 }
 
@@ -253,41 +249,3 @@ def forward_by_tiles(
     ct.launch(
         torch.cuda.current_stream(), grid, hinted("tile_forward", tile), (q, k, v, o, lse, scale * tiles.LOG2_E, *sizes)
     )
-
-
-def backward(
-    do: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, lse: Tensor, scale: float, causal: bool
-) -> tuple[Tensor, Tensor, Tensor]:
-    """(dq, dk, dv), by the Hopper kernel up to the head_dim whose accumulators fit, beyond it by cuTile's."""
-    dq, dk, dv = (torch.empty_like(x) for x in (q, k, v))
-    into = hopper_backward.backward_into if q.shape[3] <= max(hopper_backward.HEAD_DIMS) else backward_by_tiles
-    into(dq, dk, dv, do, q, k, v, o, lse, scale, causal)
-    return dq, dk, dv
-
-
-def backward_by_tiles(
-    dq: Tensor,
-    dk: Tensor,
-    dv: Tensor,
-    do: Tensor,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    o: Tensor,
-    lse: Tensor,
-    scale: float,
-    causal: bool,
-) -> None:
-    """Three cuTile kernels; each adds in a fixed order."""
-    (batch, heads, queries, d), (_, kv_heads, keys, _), stream = q.shape, k.shape, torch.cuda.current_stream()
-    d, delta = power_of_two(d), torch.empty_like(lse)
-    grid = -(-queries // DELTA_ROWS), heads, batch
-    ct.launch(stream, grid, tiles.delta_rows, (o, do, delta, DELTA_ROWS, d))
-
-    def launch(kernel: str, blocks: Callable[[Tile], tuple[int, int, int]], *gradients: Tensor) -> None:
-        tile = tile_of(kernel, d, causal)
-        sizes = heads // kv_heads, causal, tile.tm, tile.tn, d
-        ct.launch(stream, blocks(tile), hinted(kernel, tile), (q, k, v, do, lse, delta, *gradients, scale, *sizes))
-
-    launch("backward_keys", lambda tile: (-(-keys // tile.tn), kv_heads, batch), dk, dv)
-    launch("backward_queries", lambda tile: (-(-queries // tile.tm), heads, batch), dq)

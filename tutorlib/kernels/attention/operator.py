@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention as torchs_attention  # a caller may replace torch's name
 
-HEAD_DIMS = range(8, 257, 8)
+HEAD_DIMS, MOST_WITH_GRADIENT = range(8, 257, 8), 128
 left_to_torch: Counter[str] = Counter()  # the reason → calls
 
 
@@ -61,11 +61,13 @@ def attention_backward(
     do: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, lse: Tensor, scale: float, causal: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
     """(dq, dk, dv)."""
-    if q.is_cuda:
-        from tutorlib.kernels.attention.launch import backward
+    if q.is_cuda and q.shape[3] <= MOST_WITH_GRADIENT:
+        from tutorlib.kernels.attention.hopper_backward import backward_into
 
         do, q, k, v = aligned(do, q, k, v)
-        return backward(do, q, k, v, o, lse, scale, causal)
+        gradients = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
+        backward_into(*gradients, do, q, k, v, o, lse, scale, causal)
+        return gradients
     logs = lse.masked_fill(lse == -torch.inf, torch.inf)[..., None]  # of a row that sees nothing: its P is 0
     p = torch.exp2(scores(q, k, scale, causal) / torch.log(torch.tensor(2.0)) - logs)
     group = q.shape[1] // k.shape[1]
@@ -114,6 +116,8 @@ def why_not_fused(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout:
         return f"{name} is no Hopper GPU"
     if any(x.ndim != 4 or x.shape[-1] not in HEAD_DIMS for x in (q, k, v)) or q.shape[-1] != v.shape[-1]:
         return "not (batch, heads, tokens, d), d a multiple of 8 up to 256"
+    if q.shape[3] > MOST_WITH_GRADIENT and torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v)):
+        return f"gradients of heads wider than {MOST_WITH_GRADIENT}"
     if min(q.numel(), k.numel()) == 0:
         return "no tokens"
     if q.is_cuda and any(x.dtype != torch.bfloat16 for x in (q, k, v)):
