@@ -293,7 +293,7 @@ def test_a_class_of_bombs_is_ended_at_any_moment(small_course, hand_ins, tmp_pat
             time.sleep(0.02)
         time.sleep(0.5)
         grader.send_signal(number)
-        grader.communicate(timeout=60)
+        grader.communicate(timeout=300)
     assert left_running(small_course) == []
 
 
