@@ -334,12 +334,12 @@ for copy in (copy_along_rows, copy_down_columns):
 show_sweep("coalescing")
 
 # %% [markdown]
-# Exchanging two indices costs a factor of 4.6. It is less than eight, because caches repair a part: the eight warps of
-# a block run down eight adjacent columns, so they need the same sectors at nearly the same time. Notebook 05 measures
-# loads and stores apart: a copy takes 87 µs with both along the rows, 357 µs with only its loads down the columns, 991
-# µs with only its stores.
+# Exchanging two indices costs a factor of 4.6. It is less than eight, probably because caches repair a part: the eight
+# warps of a block run down eight adjacent columns, so they need the same sectors at nearly the same time. Notebook 05
+# measures loads and stores apart: a copy takes 87 µs with both along the rows, 357 µs with only its loads down the
+# columns, 991 µs with only its stores. Loads profit more.
 #
-# The coalesced copy has 0.60 of torch's speed, because each thread has only one float in flight: notebook 05, too.
+# The coalesced copy has 0.60 of torch's speed, because each thread has only one float in flight. Notebook 05 goes on.
 #
 # **Exercise 02.4** (about 8 lines). PyTorch's `x.T` is column-major: a pointer and the layout (M,N):(1,M). Your
 # `add_bias` is right for it, at this cost:
@@ -429,7 +429,6 @@ two_loops()
 # %% [markdown]
 # A kernel takes its tile sizes as `Constexpr`, and its loops over them are `range_constexpr`: no instruction is left
 # that counts or decides.
-#
 #
 # **Exercise 02.5** (about 5 lines). Write the kernel of `polynomial(coefficients, x, y)`: for every element,
 # y[i] = c₀ + c₁·x[i] + c₂·x[i]² + …, with the coefficients, a tuple (c₀, c₁, …), known at compile time. One thread
