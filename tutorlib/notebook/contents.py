@@ -22,8 +22,8 @@ PATHS = {  # ways through the course: its pages, and what the reader has at the 
     "a first taste": ("00-04", "first kernels, a reduction; shared memory without bank conflicts"),
     "cuTile only": ("00 06-08 22", "GEMMs in bf16 and FP8, and attention, all in tiles"),
     "I know CUDA": ("00-05 10 14 15", "a Hopper GEMM as fast as cuBLAS"),
-    "attention on Hopper": ("00-07 10-15 22 23", "the same, and causal attention faster than cuDNN's"),
-    "all of it": ("00-23", "also Blackwell, fused layers, CUDA graphs, and fifteen bugs found"),
+    "attention on Hopper": ("00-07 10-15 22 23", "a Hopper GEMM, and causal attention faster than cuDNN's"),
+    "all of it": ("00-23", "all of these, Blackwell, fused layers, CUDA graphs, fifteen bugs found"),
 }
 PARTS = {  # by their first pages
     "00": "Layouts and first kernels",
