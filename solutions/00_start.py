@@ -75,8 +75,8 @@ check("00.1", ceil_div)
 #       a last tile partly filled: ceil_div(130, 64) gives 2: it should give 3.
 #       The last, partly filled tile is missing: // rounds down.
 #
-# This answer earns half a point of 2. For a right one the check prints one line, with all points. Change an answer and
-# check it as often as you like.
+# This answer earns half a point of 2. For a right one the check prints one line, with all points. Check as often as you
+# like.
 #
 # From the second failure on, a check adds a hint if it has one. You can also ask for hints, from a question to nearly
 # the answer. Each run of this cell shows the next one.
