@@ -9,9 +9,18 @@
 # # 00 · Start here
 #
 # In this course you write fast matrix kernels for NVIDIA GPUs, in Python. You begin with *layouts*, which map the
-# elements of a matrix to memory and to threads. In notebook 02 you run your first kernels, in notebook 10 you write a
-# GEMM for the tensor cores, and in notebook 15 yours has 1.02 times the speed of cuBLAS on an H200, a Hopper GPU, for
-# 4096×4096×4096 in bf16.
+# elements of a matrix to memory and to threads. In notebook 10 you write a GEMM for the tensor cores, and in notebook
+# 15 yours has 1.01 times the speed of cuBLAS on an H200, a Hopper GPU, for 4096×4096×4096 in bf16. This is the first
+# kernel that you run, in notebook 02. Each of thousands of threads executes it, and squares one number:
+#
+# ```python
+# @cute.kernel
+# def square_kernel(x: cute.Tensor, y: cute.Tensor):
+#     thread, _, _ = cute.arch.thread_idx()
+#     block, _, _ = cute.arch.block_idx()
+#     i = block * THREADS + thread
+#     y[i] = x[i] * x[i]
+# ```
 #
 # > **After this page you can** solve an exercise with the help of its check and its hints.
 # >
@@ -26,9 +35,9 @@ from tutorlib import check, hint, show_layout
 # %% [markdown]
 # ## A first question
 #
-# A kernel cuts its matrix into tiles, and its launch names the number of tiles. Take 10 elements in tiles of 4. Each
-# column below is one tile. Elements 8 and 9 need a third tile, whose places 10 and 11 (outlined) are past the end of
-# the data.
+# A kernel cuts its data into tiles. A launch starts a block of threads for each tile, so it must say how many tiles
+# there are. Take 10 elements in tiles of 4. Each column below is one tile. Elements 8 and 9 need a third tile, whose
+# places 10 and 11 (outlined) are past the end of the data.
 
 # %%
 show_layout("(4,3):(1,4)", title="10 elements in tiles of 4", highlight=[(2, 2), (3, 2)])
@@ -40,12 +49,13 @@ show_layout("(4,3):(1,4)", title="10 elements in tiles of 4", highlight=[(2, 2),
 print(10 // 4, 12 // 4, 0 // 4)
 
 # %% [markdown]
-# The first is one tile short: a grid of two tiles never touches the last two elements.
+# The first is one tile short: two blocks never touch the last two elements.
 #
 # **Exercise 00.1** (about 1 line). Write `ceil_div(n, tile)`, the number of tiles of `tile` elements that cover `n`
-# elements. Stay with integers: a size can be too large for a float to hold exactly. Call no library function that does
-# the whole job. Write your answer in place of `YOUR CODE HERE` and of the line that raises, run the cell, then run the
-# check below it.
+# elements. Stay with integers: a size can be too large for a float to hold exactly.
+#
+# Write your answer in place of `YOUR CODE HERE` and of the line that raises. First answer wrongly, with
+# `return n // tile`: run the cell, then the check below it, and read what the check says. Then repair the answer.
 
 
 # %%
@@ -59,14 +69,14 @@ def ceil_div(n, tile):
 check("00.1", ceil_div)
 
 # %% [markdown]
-# For a right answer the check prints one line, with the points. For a wrong one it names the call that failed, and the
-# mistake if it recognizes it. For an answer that rounds down it says:
+# For a wrong answer the check names a call that failed, and the mistake if it recognizes it:
 #
 #     ✗ 00.1 ceil_div: 1 of 3 cases right
 #       a last tile partly filled: ceil_div(130, 64) gives 2: it should give 3.
 #       The last, partly filled tile is missing: // rounds down.
 #
-# This answer earns a part of the points. Change an answer and check it as often as you like.
+# This answer earns half a point of 2. For a right one the check prints one line, with all points. Check as often as you
+# like.
 #
 # From the second failure on, a check adds a hint if it has one. You can also ask for hints, from a question to nearly
 # the answer. Each run of this cell shows the next one.
@@ -77,42 +87,30 @@ hint("00.1")
 # %% [markdown]
 # ## What an answer may use
 #
-# An answer may use Python, NumPy, everything that its page imports, and functions of yours from other cells. It may not
-# call a library function that does what the exercise asks you to write. For `return ct.cdiv(n, tile)`, on a page that
-# imports cuTile as `ct`, the check says:
-#
-#     ✗ 00.1 ceil_div: it uses ct.cdiv, which does what you are asked to write.
-#       Page 00 says what an answer may use.
-#
-# Such an answer earns no points. The check searches your answer, its whole cell, and your functions that it calls. An
-# answer may not call the course's own kernels or checks either: they contain the answers. In *later* exercises you may
-# use the library's function, this one solved or not.
-#
-# NumPy numbers and arrays count as Python's do, and so does a list where the exercise asks for a tuple.
+# An answer may use Python, NumPy, what its page imports, and functions of yours from other cells. It earns no points if
+# it, or a function of yours that it calls, calls the course's own kernels or a library function that does the whole
+# job. In *later* exercises you may use that library function.
 #
 # ## What this machine can check
 #
 # | exercises | right or wrong | how fast |
 # |---|---|---|
 # | layouts | on any machine | – |
-# | kernels | on any machine, simulated where there is no GPU | on a GPU, against cuBLAS or torch |
+# | kernels | on any machine, simulated where there is no GPU | on a GPU, Ampere or newer, against cuBLAS or torch |
 # | Hopper's TMA and WGMMA | on any machine, simulated where there is no Hopper GPU | on a Hopper GPU |
 # | Blackwell's tcgen05 | on any machine, simulated where there is no Blackwell GPU | on a Blackwell GPU |
 #
-# *Any machine* means Linux, or Windows with WSL: NVIDIA's compilers have no macOS version.
+# *Any machine* means Linux, Windows with WSL, or a Linux container on a Mac.
 #
 # A part of a check that your machine cannot run, such as the timing of a kernel, is reported as *not run*: never as
 # passed, never as failed. "Right, simulated; speed not run" earns all points but those for speed.
 #
 # ## Points
 #
-# The course keeps your points on this machine. The [contents page](contents.ipynb) shows them, and so does `tutor
-# progress` in a terminal. (If you began with `make lab`, type `.venv/bin/tutor` for `tutor`, in the course's folder.)
-# On both, your best attempt counts.
-#
-# `tutor grade notebooks` grades your answers as the notebooks contain them now. It calls an answer with further random
-# inputs, so an answer that only looks up the check's own calls earns nothing. You may add cells, rename the file, and
-# write anywhere else; but don't delete or duplicate an answer cell.
+# The course keeps your points on this machine. The [contents page](contents.ipynb) shows your best attempt at each
+# exercise. In a terminal, `tutor grade notebooks` grades the answers that the notebooks contain now, with further
+# random inputs. (If you began with `make lab`, type `.venv/bin/tutor` for `tutor`, in the course's folder.) You may add
+# cells, rename the file, and write anywhere else; but don't delete or duplicate an answer cell.
 #
 # ## What to remember
 #
@@ -130,16 +128,17 @@ hint("00.1")
 #
 # </details>
 #
-# <details><summary>2. A check gave 2 of 2 points. You break the answer and check again. How many points does the
-# contents page show, and how many does <code>tutor grade</code> give?</summary>
+# <details><summary>2. Why is <code>math.ceil(n / tile)</code> wrong for n = 2**53 + 1 and tile = 1?</summary>
 #
-# The contents page still shows 2, your best attempt. `tutor grade` grades the broken answer.
+# `n / tile` is a float, which holds 53 bits: 2⁵³ + 1 is rounded to 2⁵³ before `ceil` sees it. `//` never leaves the
+# integers.
 #
 # </details>
 #
-# <details><summary>3. You have no GPU, and a check says "not run". Is your kernel wrong?</summary>
+# <details><summary>3. A program rounds the number of blocks down. Which sizes would you test to find the
+# error?</summary>
 #
-# Read the whole line. After *right, simulated; speed not run* the simulator has found your kernel right, and only its
-# speed has not been judged. Otherwise the check has not judged it at all: it is neither right nor wrong.
+# Any size that the tile does not divide. With multiples of the tile, such as 4096, the program is right. So the checks
+# of this course include sizes that the tile does not divide.
 #
 # </details>

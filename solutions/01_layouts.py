@@ -9,7 +9,7 @@
 # # 01 · A layout is a function
 #
 # Memory is a linear array of addresses. A matrix has rows and columns. Something has to map row 2, column 1 to an
-# address. In most programs a formula does, repeated in many places:
+# address. In most programs a formula does this, repeated in many places:
 #
 #     element = ptr[row * stride + col]
 #
@@ -50,10 +50,10 @@ L = layout("(4,3):(3,1)")
 print(L(2, 1))
 
 # %% [markdown]
-# The rule is one line: multiply each coordinate by the stride of its mode, and add. Here 2·3 + 1·1 = 7. (A **mode** is
-# one entry of a shape, with its stride. A matrix has two modes.)
+# How does 7 follow from the coordinate (2, 1) and the stride (3, 1)? (A **mode** is one entry of a shape, with its
+# stride. A matrix has two modes.)
 #
-# **Exercise 01.1** (about 1 line). Write `offset(coord, stride)` for tuples of any length.
+# **Exercise 01.1** (about 1 line). Write `offset(coord, stride)`, for tuples of any length, one entry for each mode.
 
 
 # %%
@@ -67,6 +67,8 @@ def offset(coord, stride):
 check("01.1", offset)
 
 # %% [markdown]
+# This sum of products, coordinate times stride, is all that a layout computes.
+#
 # ## Two orders, and the trap between them
 #
 # The same 4×3 shape can be stored row after row or column after column. Only the stride differs.
@@ -77,7 +79,7 @@ show_layouts({"row-major": "(4,3):(3,1)", "column-major": "(4,3):(1,4)"})
 # %% [markdown]
 # NumPy and PyTorch default to row-major; CuTe defaults to column-major, like Fortran and cuBLAS. Both are **compact**:
 # the 12 elements fill 12 consecutive addresses, without a gap. So a mix-up does not crash. You read the wrong elements,
-# or adjacent threads access addresses that are far apart: notebook 02's copy of a matrix then takes 4.6 times as long
+# or adjacent threads run across the contiguous direction: notebook 02's copy of a matrix then takes 4.6 times as long
 # on an H200.
 
 # %%
@@ -120,15 +122,15 @@ check("01.2", compact_strides)
 #
 # A thread often has one linear index, not a row and a column. So a layout also takes a plain **index** and first
 # converts it into a coordinate. In which order? In CuTe the **first mode varies fastest**, whatever the strides are:
-# index 1 is row 1, column 0.
+# index 1 is row 1, column 0. (An index is less than the size here.)
 
 # %%
 L = layout("(4,3):(3,1)")
 print([L(index) for index in range(size(L))])
 
 # %% [markdown]
-# The offsets go up by 3, the distance from row to row of a row-major matrix. NumPy's `ravel` would have walked along
-# the row. This course uses CuTe's order.
+# The offsets go up by 3, the distance from row to row of a row-major matrix.  NumPy's `ravel` would have walked along
+# the row.
 #
 # **Exercise 01.3** (about 5 lines). Write `coordinate(index, shape)`: the coordinate of an index in a flat shape, as a
 # tuple, first mode fastest. In `(4, 3)` index 5 is `(1, 1)`.
@@ -163,7 +165,7 @@ for name, view in {"a": a, "a.T": a.T, "a[::2, 1:]": a[::2, 1:], "broadcast": np
 # A stride of 0 in the last line: every row *is* the first row.
 #
 # **Exercise 01.4** (about 2 lines). Write `layout_of(array)`: the `Layout(shape, stride)` of a NumPy array or view, in
-# elements. The check tests the law: element `c` of the view is `layout(c)` elements after its first one.
+# elements. Element `c` of the view is `layout(c)` elements after the view's own first element, in `a[::-1]` too.
 
 
 # %%
@@ -224,8 +226,8 @@ def offset_at(index, shape, stride):
 check("01.5", offset_at)
 
 # %% [markdown]
-# Type a layout, click a cell, and read how its offset is computed. Try the layout above, in which row 3, column 5 is at
-# 1·1 + 1·16 + 1·2 + 1·8 = 27, then `(4,8):(1,4)`, then one with a stride of 0.
+# Click a cell to read how its offset is computed: row 3, column 5 is at 1·1 + 1·16 + 1·2 + 1·8 = 27. Then type
+# `(4,8):(1,4)`, or a layout with a stride of 0.
 
 # %%
 from tutorlib import explore_layout
@@ -233,9 +235,35 @@ from tutorlib import explore_layout
 explore_layout("((2,2),(4,2)):((1,16),(2,8))")
 
 # %% [markdown]
+# ## CuTe's vocabulary
+#
+# CuTe has both of your functions. Its `idx2crd` is `coordinate`, also for nested shapes; its `crd2idx` is `offset_at`,
+# which also takes a coordinate in place of the index.
+
+# %%
+shape = (4, (2, 3))
+print("rank", rank(shape), " size", size(shape), " index 22 is", idx2crd(22, shape))
+
+# %% [markdown]
+# Further terms:
+#
+# - **extent**: the size of a mode. **rank**: the number of modes at the top level. **depth**: how deep they nest.
+# - **congruent**: nested alike, bracket for bracket. A shape and its stride always are.
+# - **compatible**: S is compatible with T if T only splits modes of S: (4,8) is compatible with ((2,2),(4,2)), so you
+#   could ask for row 3, column 5. The reverse is not true: ((1,1),(1,1)) is no coordinate of (4,8).
+#
+# Which of these pairs are compatible, and which congruent?
+
+# %%
+for one, other in [(24, (4, 6)), ((4, 6), (4, (2, 3))), ((4, 6), (6, 4)), ((4, (2, 3)), (1, (4, 8)))]:
+    print(f"{one} and {other}: compatible {compatible(one, other)}, congruent {congruent(one, other)}")
+
+# %% [markdown]
 # ## From a picture to its layout
 #
-# A paper or the PTX manual often gives you the picture, and you need the layout.
+# A paper or the PTX manual often gives you the picture, and you need the layout. C is such a picture. A warp, 32
+# threads, loads an 8×8 matrix by one instruction, `ldmatrix` (notebook 10), and each cell has the number of the
+# *thread* that receives the element: a layout can lead to threads as well as to memory.
 
 # %%
 from tutorlib import show_pictures
@@ -253,7 +281,7 @@ def picture(name):
     return {
         "A": layout("(4,6):(8,1)"),
         "B": layout("(4,(2,3)):(2,(1,8))"),
-        "C": layout("((2,2),(2,2)):((1,4),(2,8))"),
+        "C": layout("(8,(2,4)):(4,(0,1))"),
     }[name]
     ### END SOLUTION
 
@@ -264,12 +292,12 @@ check("01.6", picture)
 # %% [markdown]
 # ## Size and cosize
 #
-# The **size** of a layout is the number of its coordinates. Its **cosize** is the memory that it spans: its largest
-# offset plus one. Picture A has a size of 24 and a cosize of 30, because it skips two elements between its rows. A
-# smaller layout of this kind, in the order of memory:
+# The **size** of a layout is the number of its coordinates. Its **cosize** is the memory that it spans, from its
+# smallest offset to its largest. Picture A has a size of 24 and a cosize of 30, because it skips two elements between
+# its rows. A smaller one, in the order of memory, unused elements hatched:
 
 # %%
-show_memory("(4,3):(5,1)", title="(4,3):(5,1): padding between the rows")
+show_memory("(4,3):(5,1)", title="(4,3):(5,1): padding between the rows, cosize 18")
 
 # %%
 L = layout("(4,3):(5,1)")
@@ -277,10 +305,10 @@ print("size", size(L), " cosize", cosize(L))
 
 # %% [markdown]
 # Padding makes the cosize larger than the size. A stride of 0 makes it smaller, because many coordinates share one
-# offset. When you allocate shared memory for a tile, allocate its cosize.
+# offset. When you allocate memory for a tile, allocate its cosize.
 #
-# **Exercise 01.7** (about 3 lines). Write `cosize_of(shape, stride)` for strides that are not negative; shapes may be
-# nested. `flatten` from `tensor_layouts` turns `(4, (2, 3))` into `(4, 2, 3)`.
+# **Exercise 01.7** (about 3 lines). Write `cosize_of(shape, stride)`. Shape and stride are tuples, which may be nested;
+# a stride may be negative, as in `a[::-1]`. `flatten` from `tensor_layouts` turns `(4, (2, 3))` into `(4, 2, 3)`.
 
 # %%
 from tensor_layouts import flatten
@@ -289,7 +317,7 @@ from tensor_layouts import flatten
 def cosize_of(shape, stride):
     ### BEGIN SOLUTION (about 3 lines)
     modes = zip(flatten(shape), flatten(stride), strict=True)
-    return 1 + sum((extent - 1) * step for extent, step in modes)
+    return 1 + sum((extent - 1) * abs(step) for extent, step in modes)
     ### END SOLUTION
 
 
@@ -310,8 +338,9 @@ print(f"{last:,} against {2**31 - 1:,}; squeezed into 32 bits: {np.int64(last).a
 # %% [markdown]
 # A kernel that uses the wrapped offset silently reads another element of the matrix. Other offsets wrap to negative
 # numbers: there it reads in front of the matrix, or crashes. Below, CuTe makes the same layout three times on your CPU:
-# with everything known at compile time, with a 32-bit stride known only at run time, and with a 64-bit one. Which of
-# them overflow?
+# with everything known at compile time, with a 32-bit stride known only at run time, and with a 64-bit one.
+# (`@cute.jit` compiles a function: `print` runs while it compiles, `cute.printf` when it runs. Notebook 02 explains
+# both.) Which of the three offsets is wrong?
 
 # %%
 import cutlass
@@ -332,12 +361,22 @@ last_offset(70000, 70000)
 
 # %% [markdown]
 # Only the layout with the 32-bit run-time stride overflowed. The static offset was computed at compile time, in more
-# than 32 bits; a product with a 64-bit stride has 64 bits. So a stride has a value *and* a type, and strides that fit
-# in 32 bits do not imply that the offsets do: the obvious guard, that each stride is at most 2³¹ − 1, accepts this
-# matrix.
+# than 32 bits; a product with a 64-bit stride has 64 bits. So a stride has a value *and* a type. A colleague chooses
+# the type by a guard:
+
+
+# %%
+def guard(shape, stride):
+    return all(step <= 2**31 - 1 for step in stride)
+
+
+print(guard((70000, 70000), (70000, 1)))
+
+# %% [markdown]
+# It accepts the matrix that has just overflowed.
 #
-# **Exercise 01.8** (about 4 lines). Write `fits_int32(shape, stride)`: True if every offset of the layout fits in a
-# signed 32-bit integer. Shapes and strides are flat tuples here; a stride may be negative.
+# **Exercise 01.8** (about 4 lines). Repair it. Write `fits_int32(shape, stride)`: True if every offset of the layout
+# fits in a signed 32-bit integer. Shapes and strides are flat tuples here; a stride may be negative.
 
 
 # %%
@@ -357,10 +396,8 @@ check("01.8", fits_int32)
 # ## A tensor is a pointer and a layout
 #
 # A layout gives the distance of an element from the first one. Add the address of the first, and you have a **tensor**:
-# a pointer and a layout. By convention the first letter of a tensor's name tells which part it is and where: `mA` is
-# the whole matrix and `gA` a block's tile of it, both in global memory; `sA` is a tile in shared memory, `rA` a
-# fragment in registers. In the next cell the memory is a list, and the pointer an offset into it. `A(…)` gives an
-# element's offset, `A[…]` the element.
+# a pointer and a layout. In the next cell the memory is a list, and the pointer an offset into it. In `tensor_layouts`
+# `A(…)` gives an element's offset and `A[…]` the element. (In CuTe's C++, `A(…)` is the element.)
 
 # %%
 memory = [f"m{place}" for place in range(20)]
@@ -381,9 +418,9 @@ print("A[_, 1]:", column.layout, "from", column.offset)
 show_layout("(4,5):(5,1)", title="A[2, _]: five cells, 1 apart, from 10 on", highlight=[(2, n) for n in range(5)])
 
 # %% [markdown]
-# This is how a thread block gets its tile. In a kernel, `cute.local_tile` divides a matrix into two modes, (inside the
-# tile, which tile), and returns the slice `tiles[None, block]`. Each block has a pointer of its own, and all have one
-# layout.
+# This is how a thread block gets its tile. In a kernel, `gA = cute.local_tile(mA, …)` divides the matrix `mA` into two
+# modes, (inside the tile, which tile), and returns the slice `tiles[None, block]`. Each block has a pointer of its own,
+# and all have one layout.
 #
 # **Exercise 01.9** (about 5 lines). Write `sliced(whole, coord)`: the pair (offset, Layout) of the slice. `coord` has
 # an entry for each mode of the Layout `whole`, a number where it is fixed and `None` where it is free; at least one is
@@ -413,36 +450,7 @@ print(sliced(layout("((4,4),(4,2)):((8,1),(32,4))"), (None, 5)))
 
 # %% [markdown]
 # Index 5 of `(4,2)` is tile (1, 1), which begins at 1·32 + 1·4 = 36: row 4, column 4. Inside, a row is 8 apart, as in
-# the matrix.
-#
-# ## CuTe's vocabulary
-#
-# CuTe has both of your functions. Its `idx2crd` is `coordinate`, also for nested shapes; its `crd2idx` is `offset_at`,
-# which also takes a coordinate in place of the index.
-
-# %%
-shape = (4, (2, 3))
-print("rank", rank(shape), " size", size(shape), " index 22 is", idx2crd(22, shape))
-
-# %% [markdown]
-# Further terms:
-#
-# - **extent**: the size of a mode. **rank**: the number of modes at the top level. **depth**: how deep they nest.
-# - **congruent**: nested alike, bracket for bracket. A shape and its stride always are.
-# - **compatible**: 8 is compatible with (4,2), because any index below 8 is also an index of (4,2). The reverse is not
-#   true: (3,1) is no coordinate of 8. In general S is compatible with T if they have the same size and every coordinate
-#   of S is one of T: T may split modes that S leaves whole.
-#
-# Which of these pairs are compatible, and which congruent?
-
-# %%
-for one, other in [(24, (4, 6)), ((4, 6), (4, (2, 3))), ((4, 6), (6, 4)), ((4, (2, 3)), (1, (4, 8)))]:
-    print(f"{one} and {other}: compatible {compatible(one, other)}, congruent {congruent(one, other)}")
-
-# %% [markdown]
-# A layout whose modes are split, each on its own, maps the old coordinates as before: (4,8) is compatible with
-# ((2,2),(4,2)), so you could ask for row 3, column 5. A division into (inside the tile, which tile) also regroups the
-# modes: there 3 and 5 mean something else.
+# the matrix. Beware: (3, 5) now means element 3 of tile 5, at 24 + 36 = 60. Row 3, column 5 of the matrix is at 29.
 #
 # ## What to remember
 #

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 75
+#     minutes: 90
 #     summary: Your first kernels in CuTe, coalescing, compile time and run time, and a reduction from an empty cell.
 # ---
 
@@ -15,8 +15,8 @@
 # > **After this page you can** write and launch a kernel over vectors and matrices of any size, keep a warp's accesses
 # > coalesced, tell compile time from run time, and let a block's threads compute one result together.
 # >
-# > **It takes** about 75 minutes, on any machine. Without a GPU the compiled kernels are *simulated*: instruction by
-# > instruction, on NumPy, far slower than on a GPU, with the same results.
+# > **It takes** about 90 minutes, on any machine. Without a GPU the compiled kernels are *simulated*, instruction by
+# > instruction: far slower, with the same results.
 
 # %%
 import cutlass
@@ -55,9 +55,7 @@ def square(x: cute.Tensor, y: cute.Tensor):
 
 
 # %% [markdown]
-# Run it, and compare the result with torch's. (`run_on_gpu` belongs to the course: it makes CuTe tensors of x and y,
-# compiles the host function, calls it, waits for the GPU, and returns True. Without a GPU it simulates the kernel, and
-# says so; if it cannot, it returns False.)
+# Run it, and compare the result with torch's.
 
 # %%
 x = torch.randn(1024, device=device)
@@ -67,6 +65,19 @@ if run_on_gpu(square, x, y):
     print("y agrees with torch")
 
 # %% [markdown]
+# On a GPU `run_on_gpu(square, x, y)` is short for
+#
+# ```python
+# tensors = [from_dlpack(tensor) for tensor in (x, y)]
+# compiled = cute.compile(square, *tensors)
+# compiled(*tensors)
+# torch.cuda.synchronize()  # wait for the GPU
+# ```
+#
+# A `cute.Tensor` is a pointer and a layout. `from_dlpack` makes one of a PyTorch tensor (or a NumPy array) without
+# copying anything: it takes over the address, the shape, and the strides. Without a GPU `run_on_gpu` simulates the
+# kernel, and says so; it returns False if it cannot.
+#
 # Now break it. Replace `cute.size(x)` with `cute.size(x) - 1`, predict how many elements will be wrong, and run both
 # cells again. Then put it back.
 #
@@ -101,8 +112,8 @@ def hello():
 _ = run_on_gpu(hello)
 
 # %% [markdown]
-# Eight threads, eight lines. Blocks run in no guaranteed order, and code that relies on an order is broken even where
-# it seems to work.
+# Eight threads, eight lines. Blocks run in no guaranteed order: code that relies on one is broken even where it seems
+# to work.
 #
 # ## Which element is mine?
 #
@@ -113,7 +124,7 @@ _ = run_on_gpu(hello)
 show_layout("(8,5):(1,8)", "thread (down), block (across) → element")
 
 # %% [markdown]
-# This is the line `i = …` of `square_kernel`, here as a function for the next kernels.
+# This is the line `i = …` of `square_kernel`, as a function for the next kernels.
 
 
 # %%
@@ -151,8 +162,7 @@ check("02.1", vector_add)
 # %% [markdown]
 # You can read what the compiler makes of a kernel. Below are all the instructions of one thread of `square_kernel`, in
 # PTX, NVIDIA's virtual assembly language. Look for four steps: find the element (`%tid` is the thread, `%ctaid` the
-# block), load, multiply, store. (`compile_cute` needs no GPU. A `TensorSpec` is a tensor's shape and dtype, fp32 unless
-# you say otherwise, without data.)
+# block), load, multiply, store. (A `TensorSpec` is a tensor's shape and dtype, here fp32, without data.)
 
 # %%
 vector = TensorSpec((1024,))
@@ -160,8 +170,8 @@ print(compile_cute(square, [vector, vector]).body)
 
 # %% [markdown]
 # `block * 128 + thread` became a shift and an `or`: the shift leaves seven zero bits, which a thread number below 128
-# fills. The tensors' layout, `1024:1`, is known at compile time, so an element's address needs only the 4 bytes of a
-# float.
+# fills. The layout, `1024:1`, is known at compile time: an element's address is the pointer plus 4·i, and no stride is
+# loaded.
 #
 # ## Sizes that do not divide
 #
@@ -173,8 +183,8 @@ show_layout("(8,3):(1,8)", "20 elements, 3 blocks of 8", highlight=range(20, 24)
 
 # %% [markdown]
 # The test that keeps them out is called a **predicate**. Without it, those four threads of a vector addition read past
-# the end of `a` and `b`, and write past the end of `c`, into other data. Nothing warns you: the memory behind a tensor
-# usually belongs to your process too. The check puts guard bands around its outputs to catch it.
+# the end of `a` and `b`, and write past the end of `c`, into other data. Nothing warns you: that memory usually belongs
+# to your process too. The check puts guard bands around its outputs.
 #
 # **Exercise 02.2** (about 4 lines). Write a vector addition for any size, with as many blocks as it takes and none to
 # spare. `cute.ceil_div(a, b)` divides and rounds up. CuTe refuses a `return` under a run-time condition, so put the
@@ -212,16 +222,17 @@ check("02.2", vector_add_any)
 show_machine()
 
 # %% [markdown]
-# Read it from the right, the way a kernel sees it:
+# A kernel sees it from the right to the left:
 #
 # - a thread computes in **registers**. They are private: no other thread can read them;
 # - 32 threads form a **warp** and execute each instruction together, each on its own data;
-# - a block's warps share their SM's **shared memory**. It is small, fast, and yours to lay out;
+# - a block has a part of its SM's **shared memory**, which only its own warps can access. It is small, fast, and yours
+#   to lay out;
 # - everything else is in **device memory**, behind the L2 cache. All blocks see it, and it is slow to reach: a load
 #   takes several hundred cycles.
 #
-# A block is assigned to an SM and stays there until it finishes. A launch may have far more blocks than fit at once;
-# further blocks start as others finish.
+# A block stays on its SM until it finishes. A launch may have far more blocks than fit at once; further blocks start as
+# others finish. Banks and tensor cores come in notebooks 04 and 10.
 #
 # ## Two dimensions
 #
@@ -272,14 +283,13 @@ check("02.3", add_bias)
 # %% [markdown]
 # ## Coalescing: a warp reads together
 #
-# A warp executes a load as one instruction with 32 addresses, and device memory is accessed in **sectors** of 32 bytes.
-# If neighboring threads read neighboring floats, a warp's 128 bytes are 4 sectors: the access is **coalesced**. If
-# neighboring threads read down a column, each float is in a sector of its own, and the warp moves 32 sectors to use 4
+# A warp executes a load as one instruction with 32 addresses, and the caches fetch **sectors** of 32 bytes. If
+# neighboring threads read neighboring floats, a warp's 128 bytes are 4 sectors: the access is **coalesced**. If
+# neighboring threads read down a column, each float is in a sector of its own, and the load touches 32 sectors to use 4
 # bytes of each.
 #
-# The kernel below copies a matrix, its threads' x along the rows. A transposed matrix is the same memory under another
-# layout, so the second host function gives the *same* kernel the layouts with their modes exchanged, and its warps run
-# down the columns.
+# The kernel below copies a matrix, its threads' x along the rows. The second host function gives the *same* kernel the
+# layouts with their modes exchanged, so its warps run down the columns.
 
 
 # %%
@@ -305,10 +315,9 @@ def copy_down_columns(x: cute.Tensor, y: cute.Tensor):
 
 
 # %% [markdown]
-# `explain` simulates a kernel on any machine. For each line it prints two numbers: the sectors that its accesses moved,
-# and the fewest that could hold these bytes. (It also looks for **hazards**: two threads that access the same memory,
-# at least one of them writing, with nothing that orders the two.) **Predict:** how many sectors will each copy of a
-# 64×64 matrix take?
+# `explain` simulates a kernel on any machine. For each line it prints two numbers: the sectors that its accesses
+# touched, and the fewest that could hold these bytes. **Predict:** how many sectors will each copy of a 64×64 matrix
+# take?
 
 # %%
 x, y = torch.randn(64, 64), torch.zeros(64, 64)
@@ -317,29 +326,70 @@ for copy in (copy_along_rows, copy_down_columns):
     explain(copy, x, y)
 
 # %% [markdown]
-# Eight times the sectors. **Predict:** how much slower is it? Here is the measured speed of the two directions for a
-# matrix of 1 GiB. Here and in later tables the last column is the speed as a fraction of a rival's, here torch's own
-# copy. The two are timed in turns, each *pair* of times gives one ratio, and *cool* means in short rounds, between
-# which the GPU rests.
+# Eight times the sectors. **Predict:** how much slower is it, for a matrix of 1 GiB? In this and later tables the last
+# column is the speed as a fraction of a rival's, here torch's own copy. The two are timed in turns, each *pair* of
+# times gives one ratio, and *cool* means in short rounds, between which the GPU rests.
 
 # %%
 show_sweep("coalescing")
 
 # %% [markdown]
-# Exchanging two indices costs a factor of 4.6. It is less than eight because the coalesced copy is not at the limit
-# either: each of its threads moves a single float. Notebook 05 closes both gaps to torch's copy.
+# Exchanging two indices costs a factor of 4.6. It is less than eight, probably because caches repair a part: the eight
+# warps of a block run down eight adjacent columns, so they need the same sectors at nearly the same time. Notebook 05
+# measures loads and stores apart: a copy takes 87 µs with both along the rows, 357 µs with only its loads down the
+# columns, 991 µs with only its stores. Loads profit more.
 #
+# The coalesced copy has 0.60 of the speed of torch's, which moves 4.24 TB/s: each of its threads has only one float in
+# flight. Notebook 05 goes on.
+#
+# **Exercise 02.4** (about 8 lines). PyTorch's `x.T` is column-major: a pointer and the layout (M,N):(1,M). Your
+# `add_bias` is right for it, at this cost:
+
+# %%
+transposed = torch.randn(64, 32).T, torch.randn(64), torch.zeros(64, 32).T
+_ = explain(add_bias, *transposed)
+
+# %% [markdown]
+# Write `add_bias_columns`, which computes the same for any M×N, but with x and y column-major: each load and each store
+# touches only the sectors that it needs. A thread owns one element.
+
+
+# %%
+@cute.kernel
+def add_bias_columns_kernel(x: cute.Tensor, bias: cute.Tensor, y: cute.Tensor):
+    ### BEGIN SOLUTION (about 5 lines)
+    down, across, _ = cute.arch.thread_idx()
+    block_down, block_across, _ = cute.arch.block_idx()
+    m, n = block_down * BLOCK[0] + down, block_across * BLOCK[1] + across
+    if m < x.shape[0] and n < x.shape[1]:
+        y[m, n] = x[m, n] + bias[n]
+    ### END SOLUTION
+
+
+@cute.jit
+def add_bias_columns(x: cute.Tensor, bias: cute.Tensor, y: cute.Tensor):
+    ### BEGIN SOLUTION (about 3 lines)
+    rows, columns = x.shape
+    grid = (cute.ceil_div(rows, BLOCK[0]), cute.ceil_div(columns, BLOCK[1]), 1)
+    add_bias_columns_kernel(x, bias, y).launch(grid=grid, block=BLOCK)
+    ### END SOLUTION
+
+
+# %%
+check("02.4", add_bias_columns)
+
+# %% [markdown]
 # ## Compile time and run time
 #
-# The GPU never executes your function's Python. Python executes it *at compile time*, with stand-ins for the values
-# that are not known yet. This is called **tracing**: the operations on the stand-ins are recorded, and the record
-# becomes machine code. So there are two ways to print:
+# The GPU never executes your function's Python. Python executes it *at compile time*, with stand-ins for values not yet
+# known. This is called **tracing**: the operations on the stand-ins are recorded, and the record becomes machine code.
+# So there are two ways to print:
 #
 # - `print` runs at compile time. It shows what the compiler knows, and `?` for what it does not.
 # - `cute.printf` is recorded, and runs each time that the machine code does.
 #
 # A parameter marked `cutlass.Constexpr` is known at compile time; any other number is not. The function below launches
-# nothing, so it is plain CPU code. `cute.compile` only compiles. From its argument 1 it takes only the type, Int32; its
+# nothing, so it is CPU code. `cute.compile` only compiles. Of the argument 1 it takes only the type, Int32; the
 # argument 3 is `Constexpr` and becomes part of the machine code. **Predict:** which line does each of the two cells
 # print?
 
@@ -378,20 +428,22 @@ def two_loops():
 two_loops()
 
 # %% [markdown]
-# A kernel takes its tile sizes and its number of buffers as `Constexpr`, and its loops over them are `range_constexpr`:
-# no instruction is left that counts or decides.
+# A kernel takes its tile sizes as `Constexpr`, and its loops over them are `range_constexpr`: no instruction is left
+# that counts or decides.
 #
-# **Exercise 02.4** (about 5 lines). Write `polynomial(coefficients, x, y)`: for every element,
-# y[i] = c₀ + c₁·x[i] + c₂·x[i]² + …, with the coefficients, a tuple (c₀, c₁, …), known at compile time. Use Horner's
-# rule, from the last coefficient down: one multiplication and one addition for each. Of the two loops, over elements
-# and over coefficients, which must be a `range_constexpr`? This function runs on the CPU, for vectors of any length.
+# **Exercise 02.5** (about 5 lines). Write the kernel of `polynomial(coefficients, x, y)`: for every element,
+# y[i] = c₀ + c₁·x[i] + c₂·x[i]² + …, with the coefficients, a tuple (c₀, c₁, …), known at compile time. One thread
+# computes one element, of vectors of any length. Use Horner's rule, from the last coefficient down: one multiplication
+# and one addition for each. Which kind of loop does it take? (`range_constexpr` has the arguments of Python's
+# `range`.)
 
 
 # %%
-@cute.jit
-def polynomial(coefficients: cutlass.Constexpr, x: cute.Tensor, y: cute.Tensor):
+@cute.kernel
+def polynomial_kernel(coefficients: cutlass.Constexpr, x: cute.Tensor, y: cute.Tensor):
+    i = my_element()
     ### BEGIN SOLUTION (about 5 lines)
-    for i in range(cute.size(x)):
+    if i < cute.size(x):
         value = coefficients[-1]
         for power in cutlass.range_constexpr(len(coefficients) - 2, -1, -1):
             value = value * x[i] + coefficients[power]
@@ -399,54 +451,35 @@ def polynomial(coefficients: cutlass.Constexpr, x: cute.Tensor, y: cute.Tensor):
     ### END SOLUTION
 
 
+@cute.jit
+def polynomial(coefficients: cutlass.Constexpr, x: cute.Tensor, y: cute.Tensor):
+    blocks = cute.ceil_div(cute.size(x), THREADS)
+    polynomial_kernel(coefficients, x, y).launch(grid=(blocks, 1, 1), block=(THREADS, 1, 1))
+
+
 # %%
-check("02.4", polynomial)
+check("02.5", polynomial)
 
 # %% [markdown]
-# The loop over the coefficients must be the `range_constexpr`: a tuple cannot be indexed with a stand-in.
-#
-# ## Tensors without copies
-#
-# A `cute.Tensor` is a pointer and a layout. `from_dlpack` makes one from a PyTorch tensor (or a NumPy array) without
-# copying anything: it takes over the address, the shape, and the strides.
+# A tuple cannot be indexed with a stand-in, so the loop over the coefficients must be Python's own. What is left of it?
 
 
 # %%
 @cute.jit
-def total(a: cute.Tensor, out: cute.Tensor):
-    s = a[0]
-    for i in range(1, cute.size(a)):
-        s += a[i]
-    out[0] = s
+def cubic(x: cute.Tensor, y: cute.Tensor):
+    polynomial((1.0, 0.5, 0.25, 0.125), x, y)
 
 
-a, out = torch.arange(1, 101, dtype=torch.float32), torch.zeros(1)
-total(from_dlpack(a), from_dlpack(out))
-print(out.item(), a.sum().item())
+print(compile_cute(cubic, [vector, vector]).body)
 
 # %% [markdown]
-# **Exercise 02.5** (about 2 lines). Write `axpy(alpha, x, y)`, named after the BLAS routine: it adds alpha·x to y in
-# place, for vectors of any length, on the CPU.
-
-
-# %%
-@cute.jit
-def axpy(alpha: cutlass.Float32, x: cute.Tensor, y: cute.Tensor):
-    ### BEGIN SOLUTION (about 2 lines)
-    for i in range(cute.size(x)):
-        y[i] = alpha * x[i] + y[i]
-    ### END SOLUTION
-
-
-# %%
-check("02.5", axpy)
-
-# %% [markdown]
+# Three `fma`, each a multiplication and an addition, with the coefficients in the instructions (0f3E000000 is 0.125).
+#
 # ## Static layouts, dynamic layouts
 #
 # Is a tensor's size known at compile time? With `from_dlpack` it is: shape and stride are part of the tensor's *type*.
 # `mark_layout_dynamic` takes the sizes out of the type and makes them run-time values. Here five vectors of three
-# different lengths go through one function, first static, then dynamic. `compilations()` counts the compilations.
+# lengths go through a function for the CPU, first static, then dynamic.
 
 
 # %%
@@ -469,11 +502,14 @@ print("static layouts, compilations:", count([from_dlpack(v) for v in vectors]))
 print("dynamic layouts, compilations:", count([from_dlpack(v).mark_layout_dynamic() for v in vectors]))
 
 # %% [markdown]
-# Static: a compilation for each layout, its shape and its strides. Dynamic: a single compilation. The same holds for
-# numbers: another `cutlass.Int32` is another argument to the same code, another `Constexpr` is other code. Look for
-# what remains in the type of a dynamic layout. A `?` is a number supplied at run time, in 64 bits if marked `{i64}`.
-# The stride 1 is kept, because a load of several elements at once is possible only if they are contiguous. In two
-# dimensions:
+# Static: a compilation for each layout. Dynamic: a single compilation. Each of the five
+# calls was traced, though: a `@cute.jit` function is traced at every call, and compiled if the record is new.
+# `cute.compile` does both once. The same holds for numbers: another `cutlass.Int32` is another argument to the same
+# code, another `Constexpr` is other code.
+#
+# Look for what remains in the type of a dynamic layout. A `?` is a number supplied at run time, in 64 bits if marked
+# `{i64}`. The stride 1 is kept, because a load of several elements at once is possible only if they are contiguous. In
+# two dimensions:
 
 
 # %%
@@ -483,16 +519,27 @@ def look(a: cute.Tensor):
 
 
 m = torch.zeros(4, 6)
-for name, view in {"rows": m, "columns": m.T, "a window": m[:, :5]}.items():
+views = {"rows": m, "columns": m.T, "a window": m[:, :5], "one row, broadcast": m[:1].expand(4, 6)}
+for name, view in views.items():
     print(name)
     look(from_dlpack(view))
     look(from_dlpack(view).mark_layout_dynamic())
 
 # %% [markdown]
-# A function compiled for a static layout *trusts* it. Six elements went into the type here. **Predict** the result for
-# eight:
+# A stride of 0 is kept, too. And a function compiled for a static layout *trusts* it. This one adds the elements of a
+# vector, on the CPU, and six elements went into its type. **Predict** the result for eight:
+
 
 # %%
+@cute.jit
+def total(a: cute.Tensor, out: cute.Tensor):
+    s = a[0]
+    for i in range(1, cute.size(a)):
+        s += a[i]
+    out[0] = s
+
+
+out = torch.zeros(1)
 total_of_6 = cute.compile(total, from_dlpack(torch.ones(6)), from_dlpack(out))
 total_of_6(from_dlpack(torch.ones(8)), from_dlpack(out))
 print(out.item())
@@ -503,7 +550,8 @@ print(out.item())
 # **Exercise 02.6** (about 3 lines). Write `compilations_for(layouts, dynamic)`: the number of compilations when a
 # function is called once for each tensor of a list, each passed by `from_dlpack`, and with `mark_layout_dynamic` if
 # `dynamic` is true. A layout is given as a pair, `((4, 6), (6, 1))`, shape and stride; each has exactly one stride that
-# is 1. All tensors hold floats. Which parts of the printed types above can differ between two calls?
+# is 1, and none that is 0. All tensors hold floats. Which parts of the printed types above can differ between two
+# calls?
 
 
 # %%
@@ -521,8 +569,9 @@ check("02.6", compilations_for)
 # %% [markdown]
 # ## Several elements at once: TensorSSA
 #
-# A thread that owns one float loads 4 bytes. One instruction can load 16: in notebook 05 that takes a copy from 0.50 of
-# the speed of torch's to 0.93. So give each thread four consecutive elements. Eight threads then own 32:
+# A thread that owns one float loads 4 bytes. One instruction can load 16: in notebook 05, where an element has 2 bytes,
+# that takes a copy from 0.50 of the speed of torch's to 0.93. So give each thread four consecutive floats. Eight
+# threads then own 32:
 
 # %%
 show_tv("(8,4):(4,1)", (1, 32), "thread (T) and value (V): four elements a thread")
@@ -533,7 +582,8 @@ show_tv("(8,4):(4,1)", (1, 32), "thread (T) and value (V): four elements a threa
 # - `cute.local_tile(x, (4,), (i,))` cuts x into tiles of four and takes tile i: a tensor with the static layout `4:1`,
 #   even if x is dynamic.
 # - `tile.load()` reads all of a static tensor into a **TensorSSA**: an immutable value in registers. You compute with
-#   it as with a NumPy array; `cute.where(condition, v, w)` chooses between two of them, element by element.
+#   it as with a NumPy array, also with Python's numbers; `cute.where(condition, v, w)` chooses between two of them,
+#   element by element.
 # - `tile.store(v)` writes it back.
 #
 # The wide instruction has one more condition: its address must be a multiple of 16, and the compiler has to know that.
@@ -571,35 +621,56 @@ check("02.7", leaky_relu)
 # %% [markdown]
 # ## Threads that cooperate
 #
-# A **reduction** combines many numbers into one: a sum, a maximum. One thread per row would be easy, and slow: at each
-# step the 32 threads of a warp would read down a column. So assign a whole block to each row. Each of its threads
-# reduces a part of the row in a register, and writes its number to **shared memory**, where others can read it. Then
-# half of the threads each combine their number with one of the other half; then a quarter, and so on: seven steps for
-# 128 threads.
+# A **reduction** combines many numbers into one: a sum, a maximum. One thread per row would be slow: at each step the
+# 32 threads of a warp would read down a column. So assign a block to each row. Each of its threads reduces a part of
+# the row in a register, and writes its number to **shared memory**, where others can read it. Then half of the threads
+# each combine their number with one of the other half; then a quarter, and so on: seven steps for 128 threads.
 
 # %%
 show_reduction(8)
 
 # %% [markdown]
-# In each step a thread reads a number that *another* thread wrote. Warps of a block do not run in lockstep: one may
-# have finished before another starts. `cute.arch.sync_threads()` is the **barrier**, `bar.sync` in PTX: no thread
-# continues before **all** threads of the block have arrived, and everything they wrote before it is then visible to
-# all. A barrier inside an `if` that some threads skip is an error that the compiler does not catch: the kernel may
-# hang, or seem to work for years.
+# In each step a thread reads a number that *another* thread wrote, and one warp may have finished before another
+# starts. Here is the smallest case: a block reverses 128 numbers through shared memory. `explain` also looks for
+# **hazards**: two threads that access the same memory, at least one of them writing, with nothing that orders the two.
+
+
+# %%
+@cute.kernel
+def reverse_kernel(x: cute.Tensor, y: cute.Tensor):
+    thread, _, _ = cute.arch.thread_idx()
+    turned = SmemAllocator().allocate_tensor(cutlass.Float32, cute.make_layout(THREADS), byte_alignment=16)
+    turned[THREADS - 1 - thread] = x[thread]
+    y[thread] = turned[thread]
+
+
+@cute.jit
+def reverse(x: cute.Tensor, y: cute.Tensor):
+    reverse_kernel(x, y).launch(grid=(1, 1, 1), block=(THREADS, 1, 1))
+
+
+_ = explain(reverse, torch.randn(THREADS), torch.zeros(THREADS))
+
+# %% [markdown]
+# What is missing is a **barrier**, `cute.arch.sync_threads()`, in PTX `bar.sync`: no thread continues before **all**
+# threads of the block have arrived, and everything they wrote before it is then visible to all. Put it where it
+# belongs, and run the cell again.
+#
+# The compiler does not catch a barrier inside an `if` that some threads skip: the kernel may hang, or seem to work for
+# years.
 #
 # ## From an empty cell
 #
-# **Exercise 02.8** (about 20 lines). Write `row_max(x, maxima)`, the kernel and its host function: maxima[m] is the
+# **Exercise 02.8** (about 17 lines). Write `row_max(x, maxima)`, the kernel and its host function: maxima[m] is the
 # largest number of row m, for x of any M×N. Block m has `THREADS` threads for row m.
 #
 # - Each element is loaded once, coalesced. In the halving steps, thread t writes only element t of shared memory.
 # - A row may be shorter than 128, and may hold nothing but -∞.
 # - At most eight barriers; a single thread stores the result.
 #
-# At hand: `SmemAllocator().allocate_tensor(cutlass.Float32, cute.make_layout(THREADS), byte_alignment=16)`, a tensor in
-# shared memory; `max(a, b)` of two run-time numbers; `cutlass.Float32.inf`, a run-time infinity; `range(first, end,
-# step)`, which takes run-time numbers. A variable that a run-time loop assigns must exist before the loop, with the
-# type that the loop gives it. `THREADS >> step` is 128, 64, 32, … for step 0, 1, 2, …
+# At hand: shared memory as in `reverse_kernel`; `max(a, b)` of two run-time numbers; `cutlass.Float32.inf`, a run-time
+# infinity; `range(first, end, step)`, which takes run-time numbers. A variable that a run-time loop assigns must exist
+# before the loop, with the type that the loop gives it.
 
 
 # %%
@@ -638,9 +709,9 @@ def row_max(x: cute.Tensor, maxima: cute.Tensor):
 check("02.8", row_max)
 
 # %% [markdown]
-# `explain` draws the steps of the first block's warps, and the contents of its shared memory. (It counts accesses of
-# shared memory in wavefronts; notebook 04 explains them.) After the first step of the tree, only warp 0 reads and
-# writes, but all warps arrive at every barrier.
+# `explain` draws the steps of the first block's warps. In the row *buffer 0* a number is the version of `partial` that
+# is being read: each step of the tree writes a new one. After the first step only warp 0 reads and writes, but all
+# warps arrive at every barrier. (Notebook 04 explains the lower panels.)
 
 # %%
 explain("02.8", row_max, shape=(2, 200))
@@ -652,7 +723,7 @@ explain("02.8", row_max, shape=(2, 200))
 # - x varies fastest: give it the contiguous direction, and a warp's accesses are coalesced.
 # - Your Python is traced at compile time; the recorded operations run later. `Constexpr`, `range_constexpr`, and
 #   `const_expr` are resolved at compile time; everything else at run time.
-# - A static layout is part of the type: one compilation for each. A dynamic one keeps its rank and its stride 1.
+# - A static layout is part of the type: one compilation for each. A dynamic one keeps its rank and its strides 0 and 1.
 # - Read another thread's writes to shared memory only after a barrier, at which all threads of the block must arrive.
 #
 # ## Test yourself
@@ -667,14 +738,14 @@ explain("02.8", row_max, shape=(2, 200))
 # <details><summary>2. A kernel over 1,000 elements is launched with 8 blocks of 128 threads and has no predicate. What
 # happens?</summary>
 #
-# 24 threads of the last block read and write past the ends, and usually you notice nothing.
+# 24 threads of the last block read and write past the ends. Usually you notice nothing.
 #
 # </details>
 #
 # <details><summary>3. In <code>row_max</code>, which barriers could you remove without a wrong result?</summary>
 #
 # The one after the last step, if you have it: only thread 0 reads then, and it reads its own write. Each of the others
-# separates a write from another thread's read. (Below 32 threads writer and reader are in one warp. Even there lockstep
-# is not guaranteed, and the code needs at least `sync_warp`.)
+# separates a write from another thread's read. (Below 32 threads `sync_warp` would do: writer and reader are in one
+# warp.)
 #
 # </details>

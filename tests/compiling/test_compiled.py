@@ -120,6 +120,7 @@ def test_a_listing_is_read(monkeypatch):
 
 def test_a_torch_tensors_spec():
     assert TensorSpec.like(torch.zeros(3, 4, dtype=torch.bfloat16)) == TensorSpec((3, 4), "bf16")
+    assert TensorSpec.like(torch.zeros(3, 4).T) == TensorSpec((4, 3), order=(0, 1))
     assert TensorSpec.like(torch.zeros(3, dtype=torch.int32), dynamic=True) == TensorSpec((3,), "int32", dynamic=True)
 
 

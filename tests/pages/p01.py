@@ -92,12 +92,16 @@ def one_level(index, shape, stride):
     return flat_offset(index, *zip(*modes, strict=True))
 
 
+def offsets_of(shape, stride):
+    return [Layout(shape, stride)(n) for n in range(size(shape))]
+
+
 def drawn(name, **other):
     """The right layouts, but for some."""
     right = {
         "A": Layout((4, 6), (8, 1)),
         "B": Layout((4, (2, 3)), (2, (1, 8))),
-        "C": Layout(((2, 2), (2, 2)), ((1, 4), (2, 8))),
+        "C": Layout((8, (2, 4)), (4, (0, 1))),
     }
     return (right | other)[name]
 

@@ -26,9 +26,8 @@ def count_new(layouts, dynamic):
 
 
 @wrong("02.5", "not jit")
-def not_jitted(alpha, x, y):
-    """Is torch's own, on the CPU."""
-    y += alpha * x
+def not_jitted(coefficients, x, y):
+    """Is no function of CuTe's."""
 
 
 @wrong("02.1", "does not compile, launches nothing")

@@ -78,13 +78,14 @@ def call_host(answer: Callable[..., None], *args: Any, run: bool = True) -> None
 
 
 def cute_arguments(tensors: "Sequence[Tensor]", dynamic: bool) -> list[Any]:
-    """Torch tensors, row-major, as a compiled host function takes them."""
+    """Torch tensors as a compiled host function takes them; the last mode whose stride is 1 is the contiguous one."""
     from cutlass.cute.runtime import from_dlpack
 
     static = [from_dlpack(tensor, assumed_align=16) for tensor in tensors]
     if not dynamic:
         return static
-    return [each.mark_layout_dynamic(tensor.ndim - 1) for each, tensor in zip(static, tensors, strict=True)]
+    contiguous = [tensor.ndim - 1 - tensor.stride()[::-1].index(1) for tensor in tensors]
+    return [each.mark_layout_dynamic(mode) for each, mode in zip(static, contiguous, strict=True)]
 
 
 def with_reader_line(build: Callable[[str], Any]) -> Any:

@@ -48,9 +48,12 @@ class TensorSpec:
 
     @classmethod
     def like(cls, tensor: Any, dynamic: bool = False) -> "TensorSpec":
-        """The type of a contiguous torch tensor."""
+        """The type of a torch tensor without gaps."""
         by_torch = {names.torch: dtype for dtype, names in DTYPES.items()}
-        return cls(tuple(tensor.shape), by_torch[str(tensor.dtype).removeprefix("torch.")], dynamic=dynamic)
+        dtype = by_torch[str(tensor.dtype).removeprefix("torch.")]
+        fastest = sorted(range(tensor.ndim), key=lambda mode: (tensor.stride(mode), -mode))
+        order = None if tensor.is_contiguous() else tuple(map(fastest.index, range(tensor.ndim)))
+        return cls(tuple(tensor.shape), dtype, order, dynamic)
 
     @property
     def stride_order(self) -> tuple[int, ...]:

@@ -64,7 +64,10 @@ def points_columns(course: Course) -> dict[str, Column]:
     """The columns of a course without attempts: points, and those that any machine grades."""
     return {
         "Points": (lambda page: str(page.max_points), str(course.max_points)),
-        "Without a GPU": (lambda page: without_gpu(page.exercises), without_gpu(course.exercises).partition(";")[0]),
+        "Points without a GPU": (
+            lambda page: without_gpu(page.exercises),
+            without_gpu(course.exercises).partition(";")[0],
+        ),
     }
 
 

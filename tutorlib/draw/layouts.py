@@ -48,7 +48,7 @@ def show_memory(source: Any, title: str = "") -> Picture:
         for row in range(rows):
             stored.setdefault(table[row][column], []).append(two_lines(coordinate(shown.shape, (row, column))))
     low, high = min(0, *stored), max(stored)
-    wrap = min(high - low + 1, 16)
+    wrap = min(high - low + 1, 18)
     starts = range(low, high + 1, wrap)
 
     def label(offset: int) -> str:
@@ -129,7 +129,7 @@ def cell_of(shape: Tree, at: int | tuple) -> tuple[int, int]:
 
 
 def show_pictures() -> Picture:
-    """Offsets alone, without names or lines that would reveal the modes."""
+    """The numbers alone, without names or lines that would reveal the modes."""
     grids = []
     for name, offsets in PICTURES.items():
         last = max(map(max, offsets))

@@ -55,10 +55,10 @@ def show_machine(gpu: str = "NVIDIA H200") -> Picture:
     axes.plot([right, 590], [62 + SMALL, 360], color=INK, linewidth=0.7)
 
     mapping = (
-        (110, "grid", "all blocks of a launch:\nthe whole GPU"),
-        (350, "block", f"stays on one SM, which holds up to\n{sm.blocks} blocks, {sm.threads:,} threads"),
-        (610, "warp", "32 threads of a block that\nissue instructions together"),
-        (860, "thread", "has registers of its own,\ninvisible to other threads"),
+        (150, "grid", "all blocks of a launch:\nthe whole GPU"),
+        (437, "block", f"stays on one SM, which holds up to\n{sm.blocks} blocks, {sm.threads:,} threads"),
+        (690, "warp", "32 threads of a block; a scheduler\nissues their instructions together"),
+        (890, "thread", "has registers of its own,\ninvisible to other threads"),
     )
     for x, name, says in mapping:
         axes.text(x, 380, name, ha="center", va="center", size=10, weight="bold", color=INK)

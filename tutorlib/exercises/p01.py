@@ -157,15 +157,15 @@ def views(name: str) -> Drawn:
     return Drawn(calls((24, 30), (4, 6, 10), "f4", "i8"), draw)
 
 
-def in_memory(gaps: bool) -> Draw:
-    """Calls of `span` with a matrix by rows. gaps: between its rows, and between its elements."""
+def with_gaps(rng: Random) -> tuple:
+    """Calls of `span` with a matrix by rows, with gaps between its rows and between its elements."""
+    rows, columns, step = rng.randint(2, 20), rng.randint(2, 20), rng.randint(2, 5)
+    return (rows, columns), (columns * step + rng.randint(1, 9), step)
 
-    def draw(rng: Random) -> tuple:
-        rows, columns = rng.randint(2, 20), rng.randint(2, 20)
-        step = rng.randint(2, 5) if gaps else 1
-        return (rows, columns), (columns * step + (rng.randint(1, 9) if gaps else 0), step)
 
-    return draw
+def backward(rng: Random) -> tuple:
+    """Calls of `span` with one mode that runs backward and one that runs forward."""
+    return (rng.randint(2, 9), rng.randint(2, 9)), (-rng.randint(1, 20), rng.randint(1, 9))
 
 
 def rows_of_matrix(rng: Random) -> tuple:
@@ -302,16 +302,17 @@ EXERCISES = (
         ("01.7", "cosize", 2),
         span,
         {
-            "no gaps": beside([((4, 3), (3, 1)), ((8,), (1,))], in_memory(gaps=False)),
-            "padding and holes": beside([((4, 3), (8, 1)), ((4, 3), (2, 10))], in_memory(gaps=True)),
+            "padding and holes": beside([((4, 3), (3, 1)), ((4, 3), (8, 1)), ((4, 3), (2, 10))], with_gaps),
             "stride 0": beside(
                 [((4, 3), (0, 1)), ((5,), (0,))],
                 lambda rng: ((rng.randint(2, 9), rng.randint(2, 9)), rng.choice(((0, 1), (rng.randint(1, 9), 0)))),
             ),
+            "modes that run backward": beside([((8,), (-1,)), ((4, 3), (-3, 1)), ((4, 3), (3, -1))], backward),
             "random nested shapes": drawn(71, random_nested, 40),
         },
         mistakes={
             "size": lambda shape, stride: size(shape),
+            "largest": lambda shape, stride: 1 + furthest(flatten(shape), flatten(stride)),
             "last_offset": lambda shape, stride: span(shape, stride) - 1,
             "past_the_end": lambda shape, stride: 1 + sum(map(int.__mul__, flatten(shape), flatten(stride))),
         },

@@ -1,138 +1,26 @@
-"""Exercises of notebook 02: first kernels.
+"""Exercises of notebook 02: first kernels."""
 
-Functions that launch nothing run on the CPU, so 02.5 to 02.6 are graded everywhere, by the real CuTe. Their tensors
-hold small integers: every result is exact in fp32, in whatever order it is computed.
-"""
-
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tutorlib.checking.answer import Served
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.facts import NOTHING_SHARED, at_most, blocks, busy, issued, lean, stored_once, warps
-from tutorlib.checking.randomness import beside, more_for_points
-from tutorlib.checking.values import Case
-from tutorlib.compiling.errors import CompileFailed
-from tutorlib.exercises.judges.cute_host import call_on_vectors
-from tutorlib.exercises.values import case_exercise, value_exercise
-from tutorlib.failure import Fail, FailureKind, Flaw
-from tutorlib.problems.catalogue import one_rounding, vector_add
-from tutorlib.problems.differences import Wrong, count
+from tutorlib.checking.part import inside
+from tutorlib.checking.randomness import beside
+from tutorlib.exercises.judges.cute_host import with_coefficients
+from tutorlib.exercises.values import value_exercise
+from tutorlib.failure import Fail, Flaw
+from tutorlib.problems.catalogue import UNIT_ROUNDOFF, one_rounding, vector_add
 from tutorlib.problems.problem import Operand, Problem, Shape
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-
-# 02.5 and 02.4: functions that CuTe compiles for the host -------------------------------------------------------------
-
-Formula = Callable[[Any, np.ndarray, np.ndarray], Any]  # the argument before x, x, y before the call → y after it
-MARGIN = 4  # elements on either side of x and y that must stay as they are
-ALPHA, FINE = 2.5, 4096.25  # FINE times a small number is exact in fp32, and not in fp16, bf16 or tf32
-
-
-class VectorFlaw(FailureKind):
-    """Faults in the vector that a function writes."""
-
-    OUTSIDE = "written outside"
-    ELEMENT = "wrong element"
-    CHANGED = "x is changed"
-
-
-def on_cpu(
-    name: str, lead: Any, sizes: tuple[int, ...], draw: Callable[[Random], Any], formula: Formula, dynamic: bool = True
-) -> Case:
-    """A case that is right when answer(lead, x, y) leaves formula(lead, x, y) in y, for vectors of each size.
-
-    draw: makes the grader's lead, for vectors of other numbers. dynamic: the layouts are dynamic, so that one
-    compilation serves all sizes.
-    """
-
-    def known(n: int) -> np.ndarray:
-        return np.array([np.arange(n) % 5 - 2, np.arange(n) % 3], np.float32)
-
-    def another(rng: Random) -> tuple[Any, np.ndarray]:
-        n = rng.randint(2, 40)
-        return draw(rng), np.array([[rng.randint(-9, 9) for _ in range(n)] for _ in "xy"], np.float32)
-
-    def judge(answer: Served) -> Wrong | None:
-        for first, vectors in [(lead, known(n)) for n in sizes] + more_for_points(another, 2):
-            before = np.pad(vectors, ((0, 0), (MARGIN, MARGIN)), constant_values=99)
-            try:
-                after = answer.ask(call_on_vectors, first, before, MARGIN, dynamic)
-            except CompileFailed as failed:
-                message, *words = failed.lines
-                return Wrong(f"{answer.__name__} does not compile: {message}", *words)
-            want = before.copy()
-            want[1, MARGIN:-MARGIN] = formula(first, *vectors)
-            if flaw := vector_flaw(name, f"{answer.__name__}({first}, x, y)", after, want, vectors):
-                return Wrong(flaw)
-        return None
-
-    return Case(name, judge)
-
-
-def vector_flaw(case: str, call: str, after: Any, want: np.ndarray, vectors: np.ndarray) -> str:
-    """The fault in x and y after a call, with the margins around them; "" if there is none. vectors: before it."""
-    n = vectors.shape[1]
-    if after is None:
-        what = f"{call} crashes, or never ends: does it stay within x and y, which have {count(n, 'element')}?"
-        return Flaw(what, VectorFlaw.OUTSIDE)
-    got = np.asarray(after)
-    if got.shape != want.shape or got.dtype != want.dtype:
-        return f"{call} gives y back as something else."
-    wrong = got != want
-    changed, wrongly = (np.flatnonzero(row) for row in wrong[:, MARGIN:-MARGIN])
-    if wrong.sum() > changed.size + wrongly.size:
-        return Flaw(f"{call} writes outside y, which has {count(n, 'element')}.", VectorFlaw.OUTSIDE)
-    if wrongly.size:
-        at = wrongly[0]
-        (x, y), is_, should = vectors[:, at], got[1, MARGIN + at], want[1, MARGIN + at]
-        what = f"y[{at}] should be {should:g} and is {is_:g}; x[{at}] is {x:g}, and y[{at}] was {y:g}."
-        return Flaw(f"{call} with {count(n, 'element')}: {what}", VectorFlaw.ELEMENT(case=case))
-    if changed.size:
-        at = changed[0]
-        what = f"{call} changes x, its input: x[{at}] was {vectors[0, at]:g} and is {got[0, MARGIN + at]:g}."
-        return Flaw(what, VectorFlaw.CHANGED)
-    return ""
-
-
-def some_alpha(rng: Random) -> float:
-    return rng.choice((-3.5, -1.5, 0.5, 3.0, 4.5))
-
-
-def axpy(alpha: float, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return alpha * x + y
-
-
-def polynomial(name: str, *coefficients: float) -> Case:
-    def draw(rng: Random) -> tuple[float, ...]:
-        return tuple(float(rng.choice((-4, -2, -1, 1, 2, 3, 6))) for _ in coefficients)
-
-    def formula(coefficients: tuple[float, ...], x: np.ndarray, y: np.ndarray) -> Any:
-        return sum(c * x**power for power, c in enumerate(coefficients))
-
-    return on_cpu(name, coefficients, (5, 3), draw, formula)
-
-
-ON_THE_HOST = (
-    case_exercise(
-        ("02.5", "axpy", 2),
-        on_cpu("a static layout", ALPHA, (6,), some_alpha, axpy, dynamic=False),
-        on_cpu("dynamic layouts of three sizes", FINE, (1, 5, 8), some_alpha, axpy),
-    ),
-    case_exercise(
-        ("02.4", "polynomial", 2),
-        polynomial("a line", 2.0, -3.0),
-        polynomial("a cubic", FINE, 0.0, -1.0, 2.0),
-        polynomial("a constant", 7.0),
-        polynomial("six coefficients", 3.0, 1.0, 4.0, 1.0, 5.0, 9.0),
-    ),
-)
 
 # 02.6: how often CuTe compiles a function -----------------------------------------------------------------------------
 
@@ -203,6 +91,41 @@ LEAKY_RELU = fp32_problem(  # y = x where x > 0, else x / 8
 ADD_BIAS = fp32_problem(  # y = x + bias in every row
     "add_bias", "MN", (Operand("x", "MN", "fp32"), Operand("bias", "N", "fp32")), ("y", "MN"), lambda x, bias: x + bias
 )
+ADD_BIAS_COLUMNS = replace(
+    ADD_BIAS,
+    name="add_bias_columns",
+    inputs=(replace(ADD_BIAS.inputs[0], column_major=True), ADD_BIAS.inputs[1]),
+    output=replace(ADD_BIAS.output, column_major=True),
+)
+CUBIC = (4096.25, 0.0, -1.0, 2.0)
+COEFFICIENTS: dict[Shape, Sequence[float]] = {
+    (1,): (7.0,),
+    (130,): (2.0, -3.0),
+    (904,): CUBIC,
+}  # by the sizes that are simulated; a GPU runs others, all with CUBIC
+
+
+def magnitude(x: "Tensor") -> "Tensor":
+    """Σ|c_k·x^k|: Horner's error is at most 2n·u of it (Higham, Accuracy and Stability, 2002, 5.1)."""
+    return polynomial([abs(c) for c in coefficients_at(x)], x.abs())
+
+
+def coefficients_at(x: "Tensor") -> Sequence[float]:
+    return COEFFICIENTS.get(tuple(x.shape), CUBIC)
+
+
+def polynomial(coefficients: Sequence[float], x: "Tensor") -> "Tensor":
+    return sum((c * x**k for k, c in enumerate(coefficients)), 0 * x)
+
+
+POLYNOMIAL = Problem(
+    name="polynomial",
+    dims="N",
+    inputs=(Operand("x", "N", "fp32"),),
+    output=Operand("y", "N", "fp32"),
+    reference=lambda x: polynomial(coefficients_at(x), x),
+    bound=lambda result, inputs, out: 2 * len(coefficients_at(*inputs)) * UNIT_ROUNDOFF[out] * magnitude(*inputs),
+)
 ROW_MAX = Problem(  # exact, in whatever order
     name="row_max",
     dims="MN",
@@ -225,9 +148,16 @@ def in_blocks_of_8_by_32(shape: Shape, storers: np.ndarray) -> str | None:
     return Flaw(what, Fail.TOO_FEW(instruction="block"))
 
 
+ELEMENTWISE = (  # of 64×64; there may be blocks beyond the matrix
+    blocks >= 8,
+    warps >= 128,
+    busy >= 0.6,
+    *at_most({"st.global": 128, "ld.global": 256, ARITHMETIC: 128}),
+    NOTHING_SHARED,
+    issued("") <= 6500,
+)
 kernel_exercise = partial(CuteExercise.of, shared_rules=(lean("ld.global", "st.global"), stored_once))
 EXERCISES = (
-    *ON_THE_HOST,
     COUNTING,
     kernel_exercise(
         ("02.1", "vector_add", 3),
@@ -284,18 +214,31 @@ EXERCISES = (
         ("02.3", "add_bias, in two directions", 3),
         problem=ADD_BIAS,
         shapes=((64, 64), (5, 100), (33, 7), (1, 2)),
-        rules=(
-            # there may be blocks beyond the matrix
-            blocks >= 8,
-            warps >= 128,
-            busy >= 0.6,
-            *at_most({"st.global": 128, "ld.global": 256, ARITHMETIC: 128}),
-            NOTHING_SHARED,
-            issued("") <= 6500,
-        ),
+        rules=ELEMENTWISE,
         rules_at={(5, 100): (issued("st.global") <= 20,)},  # of 32 warps, 12 are below the last row
         dynamic=True,
         order=in_blocks_of_8_by_32,
+    ),
+    kernel_exercise(
+        ("02.4", "add_bias, column-major", 2),
+        problem=ADD_BIAS_COLUMNS,
+        shapes=((64, 64), (100, 5), (7, 33)),
+        rules=ELEMENTWISE,
+        rules_at={(100, 5): (issued("st.global") <= 20,)},
+        dynamic=True,
+    ),
+    kernel_exercise(
+        ("02.5", "polynomial", 2),
+        problem=POLYNOMIAL,
+        shapes=((3,), (128,), (1000,)),
+        counted=(904,),
+        part=inside(
+            with_coefficients,
+            "polynomial",
+            small={shape: {"coefficients": c} for shape, c in COEFFICIENTS.items()},
+            coefficients=CUBIC,
+        ),
+        rules=(blocks >= 8, *at_most({"st.global": 29, "ld.global": 29, ARITHMETIC: 4 * 29}), issued("") <= 1000),
     ),
     kernel_exercise(
         ("02.8", "row_max, a reduction", 4),

@@ -82,11 +82,11 @@ def gemm_ladder(
 
 
 def ladder_in_brief() -> Figure:
-    """README's figure: the same rungs as fractions of cuBLAS's speed, on the GPU that was swept last. Raises NoData."""
+    """README's figure: of each family the first rung and the last two, on the GPU swept last. Raises NoData."""
     swept = with_newer(max(all_sweep_results("gemm_rungs"), key=lambda swept: swept.date))
     figure = Figure(figsize=(13, 4.4), layout="constrained")
     for axes, (family, belongs) in zip(figure.subplots(1, 2, sharey=True), FAMILIES.items(), strict=True):
-        draw_ratios(axes, ends_of_family(swept, belongs, LAST))
+        draw_ratios(axes, ends_of_family(swept, belongs, LAST, last=2))
         say_where(axes, swept, f"{family}, ")
         axes.set_ylim(0, 1.05 * max(point.measurement.ratio for point in swept.points))
         label_ends(axes)
@@ -105,10 +105,10 @@ def with_newer(swept: SweepResults) -> SweepResults:
     return swept
 
 
-def ends_of_family(swept: SweepResults, belongs: Callable[[str], bool], up_to: str) -> SweepResults:
-    """The sweep with the first rung of a family and its last three up to a notebook."""
+def ends_of_family(swept: SweepResults, belongs: Callable[[str], bool], up_to: str, last: int = 3) -> SweepResults:
+    """The sweep with the first rung of a family and its last ones up to a notebook."""
     names = [name for name in swept.names if belongs(name) and name[:2] <= up_to]
-    shown = {*names[:1], *names[-3:]}
+    shown = {*names[:1], *names[-last:]}
     return replace(swept, points=tuple(point for point in swept.points if point.name in shown))
 
 

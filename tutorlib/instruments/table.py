@@ -53,7 +53,16 @@ from tutorlib.measuring.trusted import measure
 from tutorlib.models.l2 import grouped, raster
 from tutorlib.problems import fused as fused_problems
 from tutorlib.problems.attention import against_torchs_best, attention_problem, decoding_problem, gradient_problem
-from tutorlib.problems.catalogue import UNIT_ROUNDOFF, accumulation, gemm, gemm_fp8, softmax, vector_add
+from tutorlib.problems.catalogue import (
+    UNIT_ROUNDOFF,
+    accumulation,
+    copy,
+    gemm,
+    gemm_fp8,
+    softmax,
+    transpose,
+    vector_add,
+)
 from tutorlib.problems.differences import by
 from tutorlib.problems.problem import Operand, Problem, Shape
 from tutorlib.problems.work import Call, Launcher, Work, new_generator
@@ -73,6 +82,42 @@ LARGE = cubes(8192, 4096, 2048)
 def by_host(name: str, host: Callable[..., Any], **others: Any) -> Candidate:
     """A function of torch tensors that launches kernels. others: as Candidate has them."""
     return Candidate(name, HostLauncher(host), **others)
+
+
+# Notebook 02: coalescing ----------------------------------------------------------------------------------------------
+
+
+@cute.kernel
+def by_element(x: cute.Tensor, y: cute.Tensor) -> None:
+    across, down, _ = cute.arch.thread_idx()
+    block_across, block_down, _ = cute.arch.block_idx()
+    at = block_down * 8 + down, block_across * 32 + across
+    y[at] = x[at]
+
+
+def in_directions(name: str, problem: Problem, x_modes: list[int], y_modes: list[int]) -> Candidate:
+    """x_modes, y_modes: [0, 1] where warps run along the rows, [1, 0] where they run down the columns."""
+
+    @cute.jit
+    def host(x: cute.Tensor, y: cute.Tensor) -> None:
+        source = cute.make_tensor(x.iterator, cute.select(x.layout, mode=x_modes))
+        target = cute.make_tensor(y.iterator, cute.select(y.layout, mode=y_modes))
+        grid = target.shape[1] // 32, target.shape[0] // 8, 1
+        by_element(source, target).launch(grid=grid, block=(32, 8, 1))
+
+    return Candidate(name, CuteLauncher(host, problem), problem=problem)
+
+
+def coalescing() -> Sweep:
+    """Notebook 02's copy of 1 GiB, and a transpose, which has its loads and its stores in two directions."""
+    along, down, straight, turned = [0, 1], [1, 0], copy("fp32"), transpose("fp32")
+    candidates = (
+        in_directions("along rows", straight, along, along),
+        in_directions("down columns", straight, down, down),
+        in_directions("transpose, only loads down columns", turned, down, along),
+        in_directions("transpose, only stores down columns", turned, along, down),
+    )
+    return Sweep(straight, candidates, ((2**14, 2**14),), pairs=10)
 
 
 # Notebooks 06 to 09: cuTile and Tile C++ ------------------------------------------------------------------------------
@@ -658,6 +703,7 @@ def attention_backward() -> Sweep:
 
 COUNTED = counters.BLOCK_SIZE, counters.TENSOR_BUSY, counters.STALLED
 SWEEPS: dict[str, Callable[[], Sweep]] = {  # gemm_nvidia raises NoExample where NVIDIA's example is missing
+    "coalescing": coalescing,
     "softmax_rows": softmax_rows,
     "tile_rungs": tile_rungs,
     "tile_space": tile_space,

@@ -38,7 +38,7 @@ def matrix(source: Any) -> Matrix:
     return tuple(tuple(shown(row + column * rows) for column in range(columns)) for row in range(rows))
 
 
-PICTURES = {  # notebook 01 asks which layouts these matrices of offsets show
+PICTURES = {  # notebook 01 asks which layouts these matrices show: A and B of offsets, C of ldmatrix's threads
     "A": (
         (0, 1, 2, 3, 4, 5),
         (8, 9, 10, 11, 12, 13),
@@ -51,10 +51,5 @@ PICTURES = {  # notebook 01 asks which layouts these matrices of offsets show
         (4, 5, 12, 13, 20, 21),
         (6, 7, 14, 15, 22, 23),
     ),
-    "C": (
-        (0, 2, 8, 10),
-        (1, 3, 9, 11),
-        (4, 6, 12, 14),
-        (5, 7, 13, 15),
-    ),
+    "C": tuple(tuple(4 * row + column // 2 for column in range(8)) for row in range(8)),
 }

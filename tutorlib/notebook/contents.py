@@ -18,11 +18,21 @@ WORDS: dict[State, str] = {
     "open": "not tried yet",
 }
 Column = tuple[Callable[[Standing], str], str]  # a notebook's cell, and the total
-PATHS = {  # ways through the course, by its pages
-    "all of it": "00-23",
-    "I know CUDA: take me to tensor cores": "00-05 10-16",
-    "cuTile only": "00 06-08 22",
-    "attention on Hopper": "00-07 10-15 22 23",
+PATHS = {  # ways through the course: its pages, and what the reader has at the end
+    "a first taste": ("00-04", "first kernels, a reduction; shared memory without bank conflicts"),
+    "cuTile only": ("00 06-08 22", "GEMMs in bf16 and FP8, and attention, all in tiles"),
+    "I know CUDA": ("00-05 10 14 15", "a Hopper GEMM as fast as cuBLAS"),
+    "attention on Hopper": ("00-07 10-15 22 23", "a Hopper GEMM, and causal attention faster than cuDNN's"),
+    "all of it": ("00-23", "all of these, Blackwell, fused layers, CUDA graphs, fifteen bugs found"),
+}
+PARTS = {  # by their first pages
+    "00": "Layouts and first kernels",
+    "06": "cuTile and Tile C++ (after 00)",
+    "10": "A GEMM on tensor cores (after 05)",
+    "14": "Hopper and Blackwell (after 10; 16 and 17 after 15)",
+    "18": "Epilogues, layers, launches (after 10)",
+    "21": "A bug hunt (after 15)",
+    "22": "Attention (22 after 07; 23 after 15 and 22)",
 }
 
 
@@ -58,8 +68,8 @@ def progress(course: Course) -> str:
 
 def paths(course: Course) -> str:
     """A row for each of PATHS: its pages, and their time without appendices."""
-    rows = ["| Path | Pages | Time |", "| :-- | :-- | --: |"]
-    for name, pages in PATHS.items():
+    rows = ["| Path | Pages | Time | You end with |", "| :-- | :-- | --: | :-- |"]
+    for name, (pages, end) in PATHS.items():
         parts = [part.split("-") for part in pages.split()]
         minutes = sum(
             page.head.minutes
@@ -67,7 +77,7 @@ def paths(course: Course) -> str:
             if any(part[0] <= page.head.name[:2] <= part[-1] for part in parts)
         )
         numbers = ", ".join(" to ".join(part) for part in parts)
-        rows.append(f"| {name} | {numbers} | {hours(minutes)} |")
+        rows.append(f"| {name} | {numbers} | {hours(minutes)} | {end} |")
     return "\n".join(rows)
 
 
@@ -76,6 +86,8 @@ def table(course: Course, title: Callable[[Head], str], columns: Mapping[str, Co
     rows = [["Notebook", "Time", *columns]]
     rows.append([":--", "--:", *("--:" if heading.lower().endswith("points") else ":--" for heading in columns)])
     for page in course.notebooks:
+        if part := PARTS.get(page.head.name[:2]):
+            rows.append([f"**{part}**", *[""] * (len(columns) + 1)])
         rows.append([title(page.head), time(page.head), *(cell(page) for cell, _ in columns.values())])
     total = ["Total", hours(course.minutes), *(total for _, total in columns.values())]
     rows.append([f"**{cell}**" if cell else "" for cell in total])
@@ -97,8 +109,8 @@ def time(head: Head) -> str:
 
 
 def hours(minutes: int) -> str:
-    """90 → "90 min", 150 → "2.5 h", 860 → "14.5 h": rounded to half an hour, with a no-break space."""
-    return f"{minutes}\N{NO-BREAK SPACE}min" if minutes < 120 else f"{round(minutes / 30) / 2:g}\N{NO-BREAK SPACE}h"
+    """90 → "90 min", 150 → "2.5 h", 860 → "14.25 h": rounded to a quarter of an hour, with a no-break space."""
+    return f"{minutes}\N{NO-BREAK SPACE}min" if minutes < 120 else f"{round(minutes / 15) / 4:g}\N{NO-BREAK SPACE}h"
 
 
 def available(exercises: Sequence[Exercise], given: Callable[[Exercise], float]) -> str:

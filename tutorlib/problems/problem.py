@@ -16,7 +16,7 @@ Bound = Callable[["Tensor", "tuple[Tensor, ...]", DType], "Tensor"]
 
 @dataclass(frozen=True)
 class Operand:
-    """One tensor of a problem, row-major: its last mode is contiguous. Inputs may be column-major matrices.
+    """One tensor of a problem, row-major: its last mode is contiguous. Matrices may be column-major.
 
     modes: one letter for each mode, "MK" for an (M, K) matrix.
     variance: the mode whose size divides the variance of random values ("K": they are scaled by K^-0.5), or "".

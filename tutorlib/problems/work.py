@@ -109,7 +109,7 @@ class Output:
         import torch
 
         width = DTYPES[operand.dtype].bytes
-        self.shape, self.dtype = shape, torch_dtype(operand.dtype)
+        self.operand, self.shape, self.dtype = operand, shape, torch_dtype(operand.dtype)
         self.poison_bits = POISON[width]
         self.band = GUARD // width
         integers = {2: torch.int16, 4: torch.int32}[width]
@@ -118,14 +118,17 @@ class Output:
 
     @property
     def tensor(self) -> "Tensor":
-        """The kernel's argument: contiguous, of the operand's dtype."""
-        return self.memory[self.band : -self.band].view(self.dtype).view(self.shape)
+        """The kernel's argument: compact, of the operand's dtype, in its order."""
+        return self.in_order(self.memory[self.band : -self.band].view(self.dtype))
 
     @property
     def seen(self) -> "tuple[Tensor, Tensor]":
         """The values, and a mask of those that are still poison."""
         unwritten = self.memory[self.band : -self.band] == self.poison_bits
-        return self.tensor, unwritten.view(self.shape)
+        return self.tensor, self.in_order(unwritten)
+
+    def in_order(self, flat: "Tensor") -> "Tensor":
+        return flat.view(self.shape[::-1]).mT if self.operand.column_major else flat.view(self.shape)
 
     def poison(self) -> None:
         self.memory.fill_(self.poison_bits)

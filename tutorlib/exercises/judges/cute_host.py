@@ -1,64 +1,35 @@
 """Answers of pages 02, 05 and 10 that CuTe calls or compiles on the host, without a kernel of theirs."""
 
-import os
-import resource
-import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from mmap import mmap
 from typing import Any, TypeVar
-
-import numpy as np
 
 from tutorlib.checking.answer import Served
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind
-from tutorlib.checking.part import Part, require_jit
+from tutorlib.checking.part import Filled, HostFunction, Part, require_jit
 from tutorlib.compiling.dsls import call_host, compile_cute
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.failure import Fail, Flaw
 
 T = TypeVar("T")
-COMPUTING_S = 5  # of a call, a hundred times what a right one takes
 FP32 = TensorSpec((128, 128), "fp32")
 
-# 02.5 and 02.4: calls on vectors in the CPU's memory -----------------------------------------------------------------
+# 02.5: a kernel with constants ----------------------------------------------------------------------------------------
 
 
-def call_on_vectors(served: Served, lead: Any, memory: np.ndarray, margin: int, dynamic: bool) -> np.ndarray | None:
-    """The memory after the @cute.jit function answer(lead, x, y), whose vectors are its two rows without the margins.
+def with_coefficients(filled: Filled, coefficients: tuple[float, ...]) -> HostFunction:
+    """The host function of x and y that calls the answer with these coefficients."""
+    from cutlass import cute
 
-    The call is a fork's: what it writes elsewhere is lost with it. None where that crashes or does not end.
-    dynamic: whether the layouts are. Raises WrongKind, CompileFailed and what the answer raises while it is compiled.
-    """
-    from cutlass.cute.runtime import from_dlpack
+    polynomial = filled["polynomial"]
 
-    require_jit(served.answer)
-    shared = np.frombuffer(mmap(-1, memory.nbytes), memory.dtype).reshape(memory.shape)
-    shared[:] = memory
-    views = [from_dlpack(row[margin:-margin]) for row in shared]
-    arguments = [view.mark_layout_dynamic() for view in views] if dynamic else views
-    call_host(served.answer, lead, *arguments, run=False)
-    return shared.copy() if ends_well(lambda: call_host(served.answer, lead, *arguments)) else None
+    @cute.jit
+    def host(x: cute.Tensor, y: cute.Tensor) -> None:
+        polynomial(coefficients, x, y)
 
-
-def ends_well(call: Callable[[], None]) -> bool:
-    """Whether a call in a fork of this process returns."""
-    if not (child := os.fork()):
-        try:
-            resource.setrlimit(resource.RLIMIT_CPU, (COMPUTING_S, COMPUTING_S))
-            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            call()
-            os._exit(0)
-        finally:
-            os._exit(1)
-    try:
-        return os.waitpid(child, 0)[1] == 0
-    except BaseException:  # the reader's interrupt
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        raise
+    return host
 
 
 # 05.4: copies of elements of any size -----------------------------------------------------------------------------
