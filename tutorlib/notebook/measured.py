@@ -259,7 +259,7 @@ def show_costs(name: str, gpu: str = "", kernels: Sequence[str] = ()) -> "DataFr
     if name == "fused_epilogues":
         labels = "shape", "baseline", "kernel", "configuration"
         return tables(name, partial(epilogue_rows, kernels=kernels), labels, gpu)
-    return tables(name, layer_rows, ("", "baseline", "kernel"), gpu)
+    return tables(name, layer_rows, ("", "kernel"), gpu)
 
 
 def epilogue_rows(swept: SweepResults, kernels: Sequence[str] = ()) -> Rows:
@@ -280,11 +280,14 @@ def epilogue_rows(swept: SweepResults, kernels: Sequence[str] = ()) -> Rows:
 
 
 def layer_rows(swept: SweepResults) -> Rows:
-    return [
-        ((f"{shape[0]:,} tokens", point.measurement.baseline, point.name), time_and_speed(point))
-        for shape in swept.shapes
-        for point in swept.at(shape)
-    ]
+    """The baseline's time, and a row for each kernel, by the number of tokens."""
+    rows: Rows = []
+    for shape in swept.shapes:
+        points, tokens = swept.at(shape), f"{shape[0]:,} tokens"
+        baseline_us = median(point.measurement.baseline_us for point in points)
+        rows.append(((tokens, swept.baseline), {"µs": f"{baseline_us:,.1f}"}))
+        rows += [((tokens, point.name), time_and_speed(point)) for point in points]
+    return rows
 
 
 def time_and_speed(point: Point) -> dict[str, str]:
