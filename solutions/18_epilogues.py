@@ -9,8 +9,8 @@
 # # 18 · Epilogues
 #
 # A model rarely needs A · Bᵀ alone: a bias, an activation or a residual follows the product. A separate kernel reads
-# and writes all of C for it. At 4,096 tokens and 14,336 features, as in Llama 3 8B, that is 235 MB, an estimated 56 µs
-# on an H200, where the GEMM takes about 600 µs. In the GEMM's epilogue, C is already in registers.
+# and writes all of C for it. At 4,096 tokens and 14,336 features, as in Llama 3 8B, that is 235 MB, at notebook 05's
+# 4.2 TB/s 56 µs of an H200, where the GEMM takes about 600 µs. In the GEMM's epilogue, C is already in registers.
 #
 # > **After this page you can** write an epilogue as a function of a thread's values, fetch the operands that it needs,
 # > fuse a gate by reordering the weights, estimate what an epilogue costs, and write one of your own that reduces over
@@ -25,7 +25,7 @@ from cutlass import Float32
 from cutlass.memory import SmemAllocator
 
 from tutorlib import (
-    TensorSpec, check, compile_cute, opcodes, show_costs, show_gate, show_layout, show_source,
+    TensorSpec, check, compile_cute, opcodes, show_costs, show_gate, show_layout, show_source, show_sweep,
 )  # fmt: skip
 from tutorlib.notebook.fused_kernels import (
     CONFIG, Accumulators, Fusion, make_elementwise, make_gemm, show_fused_speeds, single_buffer, with_epilogue,
@@ -73,7 +73,8 @@ print("tanh, fast     ", arithmetic(lambda x: cute.math.tanh(x, fastmath=True)))
 
 # %% [markdown]
 # The comparison and the select have become one `max` for each element. The branch is the kernel's own. With `fastmath`,
-# tanh is one instruction in place of 13.
+# tanh is one instruction in place of 13. These are PTX instructions: in machine code a `div` is several, among them an
+# `rcp`.
 #
 # Special functions (`tanh`, `ex2`, `rcp`) are the expensive part of an epilogue: an SM executes 128 fp32 additions or
 # multiplications per cycle, but only 16 special functions. So where an exercise of this page needs one, the check
@@ -101,7 +102,14 @@ check("18.1", gelu)
 # %%
 from math import pi, sqrt, tanh
 
+
+def by_horner(x):
+    half, u = 0.5 * x, x * (0.7978845608 + 0.0356774081 * (x * x))
+    return half + half * cute.math.tanh(u, fastmath=True)
+
+
 print("your gelu      ", arithmetic(gelu))
+print("Horner's form  ", arithmetic(by_horner))
 for x in (3, -3):
     exact = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))
     error = abs(x) / 2 * 2**-11
@@ -117,9 +125,9 @@ for x in (3, -3):
 #
 # Now estimate what GELU costs a tile. A tile of 128×256 has 32,768 results; at 16 special functions per cycle, their
 # tanh alone takes 2,048 cycles. At the datasheet's rate the tensor cores take 1,024 cycles for a K tile of 64, so with
-# K = 4096 the tile takes 65,536: tanh adds 3% if the tensor cores wait for it. The other seven instructions of an
-# element take 1,792 cycles at 128 per cycle, nearly 3% more if they do not overlap with tanh. With K = 8192, each
-# number is half as large.
+# K = 4096 the tile takes 65,536: tanh adds 3% if the tensor cores wait for it. The course's kernels take the formula as
+# it is written: seven other instructions for an element, 1,792 cycles at 128 per cycle, nearly 3% more if they do not
+# overlap with tanh. Horner's form takes five. With K = 8192, each number is half as large.
 #
 # ## Where the bias is
 #
@@ -198,7 +206,6 @@ check("18.3", bias_gelu)
 # | `acc.shape` | (M, N) of C |
 # | `cute.make_rmem_tensor(shape, Float32)` | new registers |
 # | `cute.elem_less(a, b)` | whether a < b in every mode |
-# | `x.to(Float32)` | one number, converted |
 #
 # tCrC, tCgD and coordinates have one shape; each takes a single index, from 0 to `cute.size(…)` − 1. Which of these
 # facts does the compiler know, and which only the running thread: how many accumulators a thread has, and which of them
@@ -223,8 +230,7 @@ check("18.4", fetch)
 
 # %% [markdown]
 # This is correct, but slow: one 2-byte load per element. A thread's accumulators of a row are 8 adjacent columns at a
-# time, so where all tiles are full, the default of `Fusion`, `fetch_operand`, loads 8 at once, with
-# `cute.autovec_copy`.
+# time. Where all tiles are full, `fetch_operand`, the default of `Fusion`, loads 8 at once.
 #
 # ## SwiGLU: two columns become one
 #
@@ -244,8 +250,9 @@ show_gate(32, 8)
 # %% [markdown]
 # In the second order, B has 8 rows of gate, then the same 8 of up, then the next 8 of gate. T0 holds g0 and u0, g1 and
 # u1: whole pairs. The best *width* depends on the accumulator layout. In notebook 10's kernel, which the checks
-# simulate, T0 holds columns 0 to 7, T1 columns 8 to 15: with width 8, T0 would have gate alone. A warp's next step, 32
-# columns on, gives T0 columns 32 to 39. So the width there is 32: the first step is gate, the second up.
+# simulate, T0 holds columns 0 to 7, T1 columns 8 to 15: with width 8, T0 would have gate alone. Here its four warps are
+# one above the other, so a warp's next step is 32 columns on: T0 holds 32 to 39, too. So the width is 32: the first
+# step is gate, the second up.
 #
 # **Exercise 18.5** (about 1 line). Write `interleaving(features, width)`: (shape, stride) of the layout that maps a row
 # of the interleaved matrix to a row of gate stacked on up, where row r < features is gate's and row features + r is
@@ -293,8 +300,8 @@ check("18.6", gated)
 
 # %% [markdown]
 # g / (1 + e⁻ᵍ) is safe for large numbers: where e⁻ᵍ overflows to ∞, the result is −0. g · eᵍ / (1 + eᵍ) is the same
-# function, but becomes NaN where eᵍ overflows. The course uses a third form, g/2 · (1 + tanh(g/2)), in which one tanh
-# takes the place of an `ex2` and a division, and 1 + tanh cancels for negative g as in GELU.
+# function, but becomes NaN where eᵍ overflows. Both take two special functions, `ex2` and the division's `rcp`. The
+# course uses a third form, g/2 · (1 + tanh(g/2)), with one; 1 + tanh cancels for negative g as in GELU.
 #
 # ## What the epilogues cost
 #
@@ -303,27 +310,34 @@ check("18.6", gated)
 # GEMM's time. **Predict**: which of the two will cost more than its estimate? And what will SwiGLU cost, which stores
 # half as much as the plain GEMM?
 #
-# The tables have fused kernels on notebook 15's GEMM, each timed in turn with a baseline. *Speed* is the median ratio,
-# and *time added* is 1 / speed − 1. For SwiGLU, N counts gate's and up's columns together. *torch* runs two GEMMs and a
-# kernel each for silu and the product; *cuBLAS* is `torch.addmm`, which first copies D to C.
+# The table has fused kernels on notebook 15's GEMM. *Time added* is relative to the plain GEMM, timed in turn, which
+# has the best configuration for itself: so it compares two schedules, too. *Beside* is the speed relative to torch's
+# way: for SwiGLU (N counts gate's and up's columns together) two GEMMs and a kernel each for silu and the product;
+# *cuBLAS* is `torch.addmm`, which first copies D to C.
 
 # %%
-show_costs("fused_epilogues", "NVIDIA H200", ("bias + GELU", "bias + GELU, cooperative"))
-
-# %%
-show_costs("fused_epilogues", "NVIDIA H200", ("residual", "SwiGLU"))
+show_costs("fused_epilogues", "NVIDIA H200", ("bias + GELU", "bias + GELU, cooperative", "residual", "SwiGLU"))
 
 # %% [markdown]
-# - *bias + GELU, cooperative* adds 2.2% at 8192³, between your two numbers. *bias + GELU* is a ping-pong kernel: one
-#   warpgroup's epilogue overlaps the other's multiplications, and it adds 1.2%. With half of K it still adds 1.1%.
+# - *bias + GELU, cooperative* adds 2.2% at 8192³, between your two numbers; its plain GEMM is cooperative, too. With
+#   half of K it adds 5.6%, where you expect 3.1 to 5.9. *bias + GELU* is a ping-pong kernel: one warpgroup's epilogue
+#   overlaps the other's multiplications, and it adds 1.1 to 1.2%.
 # - *residual* adds 4.2%, more than one and a half times the estimate, which counts bandwidth only. In a cooperative
-#   kernel all warpgroups reach the epilogue together, so no multiplications hide the latency of the loads.
+#   kernel all warpgroups reach the epilogue together, so probably nothing hides the latency of the loads.
 # - *SwiGLU* is 0.7% faster than the plain GEMM at both shapes: it needs one tanh for two accumulators, and stores half
 #   as much.
 #
-# GELU is 9 to 16% faster than what torch.compile makes, SwiGLU 8 to 18% faster than torch's two GEMMs and two kernels,
-# and the residual 3 to 5% faster than `torch.addmm`, because of the copy.
-#
+# GELU is 9 to 16% faster than what torch.compile makes, SwiGLU 8 to 18% faster than torch's two GEMMs and two kernels.
+# The residual is 3 to 5% faster than `torch.addmm` only because of the copy: at 4.2 TB/s it takes 56 of 669 µs at
+# 4096×14336×4096, and the rest, 613, is less than the fused kernel's 646. Where D may be overwritten, `d.addmm_` needs
+# no copy. The next table has stronger rivals: cuBLAS in place, cuBLASLt's own bias + GELU epilogue
+# (`torch._addmm_activation`), and the plain GEMM in the fused kernel's configuration. A speed below 1 is the rival's
+# win.
+
+# %%
+show_sweep("fused_rivals")
+
+# %% [markdown]
 # On a Hopper GPU, the next cell times your own `bias_gelu` and `gated` at 4096×14336×4096, relative to torch and to the
 # course's epilogues in the same GEMMs. On Hopper the course hands `gated` the accumulators regrouped, so that gate is
 # the first half there, too.
@@ -350,7 +364,7 @@ show_fused_speeds(gelu_kernel, gate_kernel)
 # |---|---|
 # | `make_gemm(CONFIG, single_buffer, epilogue=f)` | notebook 10's host function (a, b, c); each thread calls f(acc) |
 # | `acc: Accumulators` | of one of 128 threads, which compute a 64×64 tile |
-# | `acc.tCrC` | the thread's accumulators, 0 outside the matrix |
+# | `acc.tCrC` | the thread's accumulators, 0 outside the matrix (after a bias they would not be) |
 # | `gC = acc.gC` | the block's tile of c; write it before an `if`, in which `acc.gC[…] = …` would assign to `acc` |
 # | `cute.arch.shuffle_sync_bfly(x, offset=n)` | x of the lane whose number is the own one XOR n |
 # | `cute.arch.fmax(x, y)` | the larger of two numbers |
@@ -396,9 +410,14 @@ def tile_amax(a: cute.Tensor, b: cute.Tensor, amax: cute.Tensor):
 check("18.7", tile_amax)
 
 # %% [markdown]
-# The stride of 0 once more: all elements of a tile have the same address, so any of them will do for thread 0. When
-# the maximum is known, the GEMM is over; so you either store C in bf16 and convert it in a second pass, or scale by the
-# maximum of the previous training step (*delayed scaling*).
+# The stride of 0 once more: all elements of a tile have the same address, so any of them will do for thread 0. Each
+# warp writes its maximum to shared memory, and thread 0 reads all four after the barrier. When the maximum is known,
+# the GEMM is over; so you either store C in bf16 and convert it in a second pass, or scale by the maximum of the
+# previous training step (*delayed scaling*).
+#
+# CUTLASS composes such functions from a library, as an *epilogue visitor tree*: your `every_row` is its row broadcast,
+# `fetch` its auxiliary load, this exercise its scalar reduction. Its producer warp also loads a residual's D by TMA,
+# during the main loop: a cure for the latency above.
 #
 # ## What to remember
 #

@@ -55,9 +55,10 @@ def linear_backward(grad, x, weight, gemm):
 check("19.1", linear_backward)
 
 # %% [markdown]
-# One operand of the first GEMM is transposed, and both of the second. The copies cost time: that of a weight of 14,336 ×
-# 4,096 reads and writes 235 MB, 56 µs at notebook 05's 4.2 TB/s. wgmma takes bf16 operands from shared memory K-major or
-# MN-major, so notebook 15's kernel would need none of them. The course's own backward passes it `weight.mT` as it is.
+# One operand of the first GEMM is transposed, and both of the second. The copies cost time: that of a weight of 14,336
+# × 4,096 reads and writes 235 MB, 56 µs at notebook 05's 4.2 TB/s. wgmma takes bf16 operands from shared memory K-major
+# or MN-major, so notebook 15's kernel would need none of them. The course's own backward passes it `weight.mT` as it
+# is.
 #
 # ## What fusion did not keep
 #
@@ -154,13 +155,13 @@ broken = broken_register("page19::broken", doubled, torch.empty_like, lambda gra
 ones = torch.ones(2, requires_grad=True)
 for caller, call in {
     "eager mode": lambda: broken(ones.detach()),
-    "torch.compile": lambda: torch.compile(broken, fullgraph=True, backend="eager")(ones.detach()),
+    "without data": lambda: broken(torch.ones(2, device="meta")),
     "autograd": lambda: broken(ones).sum().backward(),
 }.items():
     try:
         print(f"{caller}: {call()}")
     except Exception as error:
-        print(f"{caller}: {str(error).strip().splitlines()[0][:100]}")
+        print(f"{caller}: {error}")
 with torch.autocast("cpu", torch.bfloat16):
     print("autocast:", broken(ones.detach()).dtype)
 
@@ -262,8 +263,8 @@ print(f"under autocast: {mine.dtype}, and nn.Linear {theirs.dtype}")
 print(f"the epilogue in bf16: off by {float((mine - exact).abs().max()):.1e} of {float(exact.abs().max()):.2f}")
 
 # %% [markdown]
-# The compiled gradient and torch's, both in fp32, differ only by rounding. In bf16, x, weight and bias are rounded, too,
-# and so is the result: between 4 and 8, bf16 numbers are 2⁻⁵ apart, so that alone is up to 2⁻⁶ = 1.6e-02.
+# The compiled gradient and torch's, both in fp32, differ only by rounding. In bf16, x, weight and bias are rounded,
+# too, and so is the result: between 4 and 8, bf16 numbers are 2⁻⁵ apart, so that alone is up to 2⁻⁶ = 1.6e-02.
 #
 # ## Into any model
 #
@@ -271,9 +272,9 @@ print(f"the epilogue in bf16: off by {float((mine - exact).abs().max()):.1e} of 
 # subclass of it with the same constructor and parameters; its forward calls `linear`.
 #
 # **Exercise 19.5** (about 4 lines). Write `use_kernels(module)`: every nn.Linear becomes a KernelLinear, whether it is
-# the module itself or below it at any depth. Return the module. Others hold a layer, too: an optimizer its parameters, a
-# hook the layer, and a model may use it in two places, under two names. So each layer stays the same object. Subclasses
-# of nn.Linear stay what they are.
+# the module itself or below it at any depth. Return the module. Others hold a layer, too: an optimizer its parameters,
+# a hook the layer, and a model may use it in two places, under two names. So each layer stays the same object.
+# Subclasses of nn.Linear stay what they are.
 
 
 # %%
@@ -297,10 +298,10 @@ check("19.5", use_kernels)
 # ## A Llama MLP
 #
 # A Llama MLP is down(silu(gate(x)) · up(x)), three linear layers without biases. The fused one needs a second operator:
-# `gated_linear(x, gate_up)` is silu(gate(x)) · up(x), where `gate_up` is stored for Hopper: 8 rows of gate, then the same
-# 8 rows of up, and so on. (In the simulator, `with_gate` regroups them in notebook 10's pieces of 32.) It is registered
-# like the first. Its backward, too, multiplies again: the course's `before_gate` returns ∂L/∂(x · gate_upᵀ), and from
-# there your `linear_backward` goes on:
+# `gated_linear(x, gate_up)` is silu(gate(x)) · up(x), where `gate_up` is stored for Hopper: 8 rows of gate, then the
+# same 8 rows of up, and so on. (In the simulator, `with_gate` regroups them in notebook 10's pieces of 32.) It is
+# registered like the first. Its backward, too, multiplies again: the course's `before_gate` returns ∂L/∂(x · gate_upᵀ),
+# and from there your `linear_backward` goes on:
 
 # %%
 show_source(before_gate)
@@ -354,8 +355,8 @@ check("19.6", GatedMLP)
 
 # %% [markdown]
 # The next cell compares a plain MLP with both of yours: its layers swapped by your `use_kernels`, and your `GatedMLP`.
-# **Predict**: which results differ in fp32, and does the gated one lose more digits in bf16 than torch does? (Llama 3 8B
-# has 4,096 and 14,336 in place of 64 and 192.)
+# **Predict**: which results differ in fp32, and does the gated one lose more digits in bf16 than torch does? (Llama 3
+# 8B has 4,096 and 14,336 in place of 64 and 192.)
 
 # %%
 torch.manual_seed(16)
@@ -400,11 +401,13 @@ show_costs("mlp_forward")
 # %%
 with torch.device("meta"):
     plain, token = LlamaMLP(4096, 14336, dtype=torch.bfloat16), torch.empty(1, 4096, dtype=torch.bfloat16)
+kept = {}
+hooks = torch.autograd.graph.saved_tensors_hooks(lambda saved: kept.setdefault(id(saved), saved), lambda saved: saved)
 for name, module in {"plain": plain, "gated": GatedMLP(plain, gated_linear)}.items():
-    kept = {}
-    with torch.autograd.graph.saved_tensors_hooks(lambda saved: kept.setdefault(id(saved), saved), lambda saved: saved):
+    kept.clear()
+    with hooks:
         y = module(token)
-    of_token = sum(saved.nbytes for saved in kept.values() if len(saved) == 1)
+    of_token = sum(saved.nbytes for saved in kept.values() if len(saved) == 1)  # others are weights
     print(f"{name}: {of_token:,} bytes a token, {4096 * of_token / 1e6:.0f} MB at 4,096 tokens")
 
 # %% [markdown]
