@@ -11,13 +11,12 @@
 #
 # On Hopper the accumulators are in registers, 128 in each of 256 threads, and it takes all 128 threads of a warpgroup
 # to issue a multiplication. On Blackwell the accumulators leave the registers too, and *one* thread issues a
-# multiplication.
+# multiplication. Blackwell means B200 and B300 here: the RTX GPUs of that name have neither tensor memory nor tcgen05.
 #
 # You write the parts of such a kernel, the loops of its three roles, and the kernel itself, for one block and then for
 # two that multiply together. **This kernel has never run on a Blackwell GPU**, because none was available when the
-# course was made: benefits are counted here, not measured. `check` compiles the kernel for Blackwell and simulates it;
-# on a Blackwell GPU it also runs it. The problem is notebook 10's: C = A · Bᵀ, `gemm(a, b, c)`, bf16, accumulated in
-# fp32.
+# course was made: benefits are counted here, or measured by others. `check` compiles the kernel and simulates it; on a
+# B200 it also runs it. The problem is notebook 10's: C = A · Bᵀ, `gemm(a, b, c)`, bf16, accumulated in fp32.
 #
 # > **After this page you can** allocate tensor memory and say which warp may read which part of it, issue
 # > multiplications from one thread and let other warps wait for them, give six warps their roles in one kernel, and let
@@ -34,12 +33,11 @@ from cutlass import BFloat16, Boolean, Float32, Int32
 
 from tutorlib import (
     BLACKWELL_OPCODES, TCGEN05, TensorSpec, allocated_columns, block_formats, check, compare_on_gpu, compile_cute,
-    hardware_of, ring_stages, show_blackwell, show_block, show_handover, show_pair, show_scaled, show_source,
-    show_tensor_memory, story,
+    hardware_of, ring_stages, show_blackwell, show_block, show_handover, show_pair, show_scaled, show_tensor_memory,
+    story,
 )  # fmt: skip
 from tutorlib.kernels.blackwell import (
-    PAIR, SMS, BlackwellConfig, Block, Parts, TileSteps, Tma, await_empty, make_blackwell_gemm, make_block,
-    make_t2r, tma_atoms,
+    PAIR, SMS, BlackwellConfig, Parts, TileSteps, Tma, make_blackwell_gemm, make_block, make_t2r, tma_atoms,
 )  # fmt: skip
 
 # %% [markdown]
@@ -79,17 +77,19 @@ show_block()
 for name in ("NVIDIA H200", "NVIDIA B200"):
     gpu = hardware_of(name)
     seconds = 2 * 128 * 256 * 64 / (gpu.flops["bf16"] / gpu.sms)
-    print(f"{name}: {seconds * 1e9:.0f} ns, {2 * (128 + 256) * 64 / seconds / 1e9:.0f} GB/s into each of {gpu.sms} SMs")
+    rate = 2 * (128 + 256) * 64 / seconds
+    print(f"{name}: {seconds * 1e9:.0f} ns, {rate / 1e9:.0f} GB/s into each of {gpu.sms} SMs", end=", ")
+    print(f"{rate * gpu.sms / 1e12:.1f} TB/s in all; pairs of blocks: {rate * gpu.sms / 1.5e12:.1f}")
 
 # %% [markdown]
-# The second half of this page reduces the bytes, with pairs of blocks. On Hopper that gained nothing (notebook 15);
-# that it does here is a guess.
+# The second half of this page reduces the bytes by a third, with pairs of blocks. On Hopper that gained nothing
+# (notebook 15); we have not measured a B200's L2.
 #
 # ## Tensor memory
 #
 # Tensor memory is a matrix of 32-bit words in each SM, with 128 rows and 512 columns: 256 KiB, as much as the register
-# file. PTX calls its rows **lanes**, which are not those of a warp. A 128×256 tile of fp32 accumulators takes one lane
-# for each row of C and one column for each column of C, so two of them fit.
+# file. PTX calls its rows **lanes**, which are not those of a warp. A 128×256 tile of fp32 accumulators takes a row for
+# each row of C and a column for each column of C, so two of them fit.
 
 # %%
 show_tensor_memory(columns=256, accumulators=2)
@@ -153,7 +153,8 @@ check("17.2", accumulator_place)
 # | `dealloc_tmem(pointer, columns)` | one warp | frees the columns |
 #
 # Tensor memory does not come free by itself when the block ends: PTX requires a kernel to free it, and otherwise the
-# next block on the SM may wait for it forever.
+# next block on the SM may wait for it forever. (A block of this page's kernel fills its SM; the rule matters where two
+# share one.)
 #
 # All six warps call a colleague's `allocate` before their work, and `release` after it:
 #
@@ -205,7 +206,8 @@ check("17.3", tensor_memory)
 
 # %% [markdown]
 # The colleague's warps read the address before the barrier, when warp 4 may not have written it. Warp 4 frees the
-# columns before the barrier, when other warps may still read them. The late relinquish costs the next block time only.
+# columns before the barrier, when other warps may still read them. The late relinquish costs time only, of a second
+# block on the SM.
 #
 # Your barrier in `allocate` has a second job: before it, one warp initializes the mbarriers.
 #
@@ -214,9 +216,9 @@ check("17.3", tensor_memory)
 # One bf16 instruction multiplies M × 16 by 16 × N and adds the product to M × N accumulators in tensor memory. A
 # block's instruction has M = 64 or 128, one of a pair of blocks M = 128 or 256, half of the rows in each block; N is at
 # most 256 ([Matrix Shape](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-matrix-shape)). In PTX, the
-# operands are the accumulators' address, the descriptors of A and B, a descriptor of shape and types, four registers
-# that mask lanes, and a predicate: add to the accumulators, or overwrite them. `kind::f16` is for fp16 and bf16;
-# `collector::a::discard` says not to keep A for the next instruction. A K tile of 64 takes four instructions:
+# operands are the accumulators' address, the descriptors of A and B, one of shape and types, four masks, and a
+# predicate: add to the accumulators, or overwrite them. `kind::f16` is for fp16 and bf16. A K tile of 64 takes four
+# instructions:
 
 # %%
 alone = compile_cute(make_blackwell_gemm(), [TensorSpec((4096, 4096), "bf16")] * 3, "sm_100a")
@@ -272,6 +274,8 @@ mma = make_umma, issue
 check("17.4", mma)
 
 # %% [markdown]
+# Only K block 0 of a tile's first K tile overwrites: it clears what the last tile left.
+#
 # ### Commit
 #
 # The instruction returns at once. `tcgen05.commit(barrier)` asks for one arrival at an mbarrier, to be made *when
@@ -289,31 +293,38 @@ check("17.4", mma)
 # | `ready` | accumulator | a commit | epilogue |
 # | `free` | accumulator | 4 arrivals, one from each epilogue warp | MMA warp |
 #
-# **Predict.** The MMA warp commits to `empty` right after it issues a stage's multiplications, and moves on to the next
-# stage. In notebook 15 an `mbarrier_arrive` at that place was a bug. Why is a commit right?
+# **Predict.** The MMA warp commits to `empty` right after it issues a stage's multiplications. In notebook 15 an
+# `mbarrier_arrive` at that place was a bug. Why is a commit right?
 #
 # ## Three loops
 #
 # A block computes `steps.tiles` tiles of C, one after the other, and a tile takes `steps.k_tiles` K tiles. The rings do
-# not start over at a new tile: index and phase carry on. Your loops need the mbarriers, `tiles`, `k_tiles`, `stages`,
-# `accumulators`, `stage_bytes` and `parts`, and the four steps at the end. (`leads`, `rank`, `both` and `leader` are
-# for pairs of blocks.)
+# not start over at a new tile: index and phase carry on. Your loops need these of `steps`:
+#
+# | | |
+# |---|---|
+# | `full`, `empty`, `ready`, `free` | the first mbarrier of each kind; add a stage or an accumulator |
+# | `tiles` | known at run time |
+# | `k_tiles`, `stages`, `accumulators`, `parts` | known at compile time; `parts`: of an accumulator's columns |
+# | `stage_bytes` | what a stage's loads bring |
+#
+# and its four steps:
 
 # %%
 from inspect import signature
 
-print(TileSteps.__doc__)
 for step in (TileSteps.load, TileSteps.multiply, TileSteps.read, TileSteps.write):
     print(f"{step.__name__}{signature(step)}: {step.__doc__}")
 
 # %% [markdown]
-# A colleague runs notebook 15's producer once for each tile of C, with a pipeline state that is made at the tile's
-# start. With four stages and K = 512 it passes every test. **Predict:** at which other K is it right, and what happens
-# first at K = 320, a wrong result or a deadlock?
+# A colleague makes the producer's pipeline state anew for each tile of C, as in 15.5. With four stages and K = 512 it
+# passes every test. **Predict:** what happens at K = 256, and what at K = 320?
 #
-# **Exercise 17.5** (about 8 lines). Write `produce(steps)`, the TMA warp's loop, for every K: the K tiles of all of the
-# block's tiles go round the ring, each loaded as early as its stage allows, with one wait for each. `number` in
+# **Exercise 17.5** (about 11 lines). Write `produce(steps)`, the TMA warp's loop, for every K: the K tiles of all of
+# the block's tiles go round the ring, each loaded as early as its stage allows, with one wait for each. `number` in
 # `steps.load(number, k_tile, stage)` counts the block's own tiles from 0; the whole warp calls it, as in notebook 15.
+# The block must not end while a commit to one of its mbarriers is in flight, and no load waits for the last ones. Which
+# waits are missing, and what do you know of their phases?
 
 # %%
 from cutlass.pipeline import PipelineUserType, make_pipeline_state
@@ -322,7 +333,7 @@ from cutlass.pipeline import PipelineUserType, make_pipeline_state
 # %%
 @cute.jit
 def produce(steps: TileSteps):
-    ### BEGIN SOLUTION (about 8 lines)
+    ### BEGIN SOLUTION (about 11 lines)
     state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
     for number in cutlass.range(steps.tiles, unroll=1):
         for k_tile in cutlass.range(steps.k_tiles, unroll=1):
@@ -331,6 +342,9 @@ def produce(steps: TileSteps):
                 cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
             steps.load(number, k_tile, state.index)
             state.advance()
+    for _ in cutlass.range(steps.stages, unroll=1):
+        cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
+        state.advance()
     ### END SOLUTION
 
 
@@ -338,12 +352,14 @@ def produce(steps: TileSteps):
 check("17.5", produce)
 
 # %% [markdown]
-# The colleague's loop is right where a tile ends at stage 0 in the phase in which it began: after an even number of
-# rounds, so where K is a multiple of 2 · 4 · 64 = 512. At K = 320 a tile has five K tiles. In the second one the loop
-# waits until stage 1 is read for the second time, and the MMA warp until it is filled for the second time: a deadlock.
+# The colleague's loop is right after an even number of rounds, where K is a multiple of 2 · 4 · 64 = 512. At K = 256,
+# one round, the second tile's first waits pass at once, and stages are overwritten before they are read: a wrong
+# result. At K = 320 a tile has five K tiles. In the second one the loop waits until stage 1 is read for the second
+# time, and the MMA warp until it is filled for the second time: a deadlock. At the end the state carries on, too: wait
+# as for one more load into each stage.
 #
-# Why a commit to `empty` is right: `mbarrier_arrive` arrives at once, when the multiplications may still read the
-# stage. A commit arrives when they are complete.
+# A commit to `empty` is right, because it arrives when the multiplications are complete. `mbarrier_arrive` would arrive
+# at once, when they may still read the stage.
 #
 # The MMA warp connects the two rings. It consumes stages, and it *produces* accumulators.
 #
@@ -402,8 +418,8 @@ check("17.6", multiply)
 show_handover(1, 2)
 
 # %% [markdown]
-# With one accumulator, the tensor cores are idle from tick 14, when tile 0 is complete, to tick 21: the epilogue reads
-# the tile's last part only in tick 20. With two, they are never idle as long as a tile's epilogue takes no longer than
+# With one accumulator, the tensor cores are idle in ticks 14 to 20: tile 0 is complete, and the epilogue reads its last
+# part only in tick 20. With two, they are never idle as long as a tile's epilogue takes no longer than
 # the next tile's main loop.
 #
 # **Exercise 17.7** (about 11 lines). Write `store(steps)`, the loop of each of the four epilogue warps. Every tile has
@@ -433,48 +449,31 @@ def store(steps: TileSteps):
 check("17.7", store)
 
 # %% [markdown]
+# After the last part is in registers, and before its write: a write needs no tensor memory.
+#
 # ## From loops to a kernel
 #
 # The four steps that your loops call are the course's, around your `issue`. `steps.load` and `steps.write` are notebook
-# 14's. `steps.read` copies from tensor memory to registers; `make_t2r` makes that copy:
-
-# %%
-show_source(make_t2r)
-
-# %% [markdown]
-# With `32x32b.x64`, a lane reads 64 columns of its own row into 64 registers. `make_tmem_copy` tiles this over the four
-# epilogue warps; the result is a TiledCopy.
+# 14's. `steps.read` takes its copy from the course's `make_t2r`: by `32x32b.x64`, a lane reads 64 columns of its own
+# row into 64 registers.
 #
 # ### The kernel, and its launch
 #
 # `make_block` is notebook 14's setup, with two rings in place of one: it allocates shared memory, initializes the
-# mbarriers and cuts the matrices into boxes. `block.steps_in(acc)` adds the accumulators at the pointer that your
-# `allocate` returns.
-
-# %%
-show_source(Block, await_empty)
-
-# %% [markdown]
-# A block must not end while an operation is in flight that uses its memory or its mbarriers. `release` takes care of
-# tensor memory; two cases are left. The last commits arrive at `empty` mbarriers for which no loop waits:
-# `await_empty(steps)` waits for them: at each stage as the producer would before one more load. A producer's phase
-# starts at 1 and flips in each of `total // stages` rounds. And TMA may still be reading the boxes of the last tile:
-# `cute.arch.cp_async_bulk_wait_group(0, read=True)`, in the warps that stored them.
+# mbarriers and cuts the matrices into boxes. It returns a block with `block.warp`, the warp's number; `block.address`,
+# for `alloc_tmem`; and `block.steps_in(acc)`, your loops' steps, given the pointer that `allocate` returns.
 #
 # The kernel is persistent: block i computes the tiles i, i + blocks, i + 2 · blocks, … Its functions are collected in
-# one object:
-
-# %%
-show_source(Parts)
-
-# %% [markdown]
-# **Exercise 17.8** (about 20 and 6 lines). Write a kernel of your own, `blackwell_kernel(a, b, c, tiled_mma, sizes,
+# one object, `Parts(make_umma, issue, make_t2r, allocate, release, produce, multiply, store)`.
+#
+# **Exercise 17.8** (about 19 and 6 lines). Write a kernel of your own, `blackwell_kernel(a, b, c, tiled_mma, sizes,
 # config, parts)`, and the host function that `make_gemm` returns.
 #
 # The kernel begins with `block = make_block(…)`, of these seven arguments. The first three are annotated `Tma`,
 # `tiled_mma` is a `cute.TiledMma`, and the last three are `cutlass.Constexpr`. It allocates `config.columns` columns at
-# `block.address`. Take every function from `parts`, and the kernel will serve for a pair, too. Warp 5 loads, warp 4
-# multiplies, warps 0 to 3 store (`block.warp`). Which role has to wait for what, before the block may end?
+# `block.address`. Take every function from `parts`: the kernel serves for a pair, too. Warp 5 loads, warp 4 multiplies,
+# warps 0 to 3 store. Your `produce` waits for commits, your `release` for tensor memory. Which operation may still use
+# the block's memory when it ends?
 #
 # The host function is called with cute.Tensors of static shape. `tma_atoms(a, b, c, config)` returns the kernel's first
 # three arguments. `sizes` is (tiles of C along M, along N, K tiles, blocks); partial tiles count. Launch `sms` blocks
@@ -483,7 +482,7 @@ show_source(Parts)
 
 # %%
 # blackwell_kernel(a, b, c, tiled_mma, sizes, config, parts)
-### BEGIN SOLUTION (about 20 lines)
+### BEGIN SOLUTION (about 19 lines)
 @cute.kernel
 def blackwell_kernel(
     a: Tma,
@@ -499,7 +498,6 @@ def blackwell_kernel(
     steps = block.steps_in(acc)
     if block.warp == 5:
         parts.produce(steps)
-        await_empty(steps)
     if block.warp == 4:
         parts.multiply(steps)
     if block.warp < 4:
@@ -535,8 +533,9 @@ def make_gemm(config, sms):
 check("17.8", make_gemm)
 
 # %% [markdown]
-# Your kernel's instructions in program order, the TMA warp's first, then the MMA warp's, then the epilogue's. The
-# solution's waits are, in order, for `empty` and again in `await_empty`, for `free`, `full` and `ready`:
+# TMA may still be reading the boxes of the last tile: the warps that stored them wait, `cp_async_bulk_wait_group(0,
+# read=True)`. Here are your kernel's instructions in program order, the TMA warp's first, then the MMA warp's, then the
+# epilogue's. The solution's waits are, in order, for `empty`, twice, for `free`, `full` and `ready`:
 
 # %%
 with suppress(NotImplementedError):  # until you have written all of it
@@ -557,8 +556,8 @@ show_pair()
 
 # %% [markdown]
 # Each block loads its own rows of A and *half* of B. One thread of the first block issues a 256×256×16 multiplication,
-# and both SMs' tensor cores execute it, each for its own rows of C. A stage is smaller, so more stages fit beside the
-# 33 KiB that boxes of C and mbarriers take:
+# and both SMs' tensor cores execute it, each for its own rows of C. A stage is smaller, so more stages fit beside two
+# boxes of C for each warp, 32 KiB, and 1 KiB for mbarriers and alignment:
 
 # %%
 for pair in (False, True):
@@ -571,29 +570,28 @@ for pair in (False, True):
 # The first block of the pair **leads**: its MMA warp multiplies for both, so it alone waits for `full` and `free`, and
 # it must signal the producers and epilogues of both blocks.
 #
-# | mbarrier | in which block | change |
+# | mbarrier | in which block | a phase ends with |
 # |---|---|---|
-# | `full` | the leader | counts both blocks' bytes: the leader announces them, all loads report there |
-# | `empty`, `ready` | both | one commit, with a mask, arrives in both |
+# | `full` | the leader | 1 arrival and both blocks' bytes: all loads report there |
+# | `empty`, `ready` | both | a commit of the leader's |
 # | `free` | the leader | 8 arrivals: from four epilogue warps in each block |
 #
-# Your code needs three things. `steps.leads` is True in the leading block only. A commit takes a mask and the group:
-# `tcgen05.commit(barrier, mask, tcgen05.CtaGroup.TWO)`; `steps.both` is the mask of both blocks. And an arrival can
-# name a block: `cute.arch.mbarrier_arrive(barrier, steps.leader)`. (`steps.stage_bytes` already counts both blocks'
-# bytes, and the loads already report to the leader.)
+# At hand: `steps.leads`, True in the leading block only; `steps.stage_bytes`, both blocks' bytes; a commit with a mask,
+# `tcgen05.commit(barrier, mask, tcgen05.CtaGroup.TWO)`, where `steps.both` is the mask of both blocks; and an arrival
+# in another block, `cute.arch.mbarrier_arrive(barrier, steps.leader)`.
 #
 # **Predict.** Block 1's producer must not overwrite its stage before the tensor cores of *both* SMs have read it. Which
 # line ensures that?
 #
-# **Exercise 17.9** (about 9, 15 and 11 lines). Start from your three loops, and change only what the table demands:
-# `pair_produce`, `pair_multiply` and `pair_store`. The last of the seven points is for speed: without a Blackwell GPU
-# the check prints – instead of ✓.
+# **Exercise 17.9** (about 12, 15 and 11 lines). Copy your three loops, and change what the table demands, five lines in
+# all: `pair_produce`, `pair_multiply` and `pair_store`. For each, say first which warp would wait forever without it,
+# or too little. The last of the seven points is for speed: without a B200 the check prints – instead of ✓.
 
 
 # %%
 @cute.jit
 def pair_produce(steps: TileSteps):
-    ### BEGIN SOLUTION (about 9 lines)
+    ### BEGIN SOLUTION (about 12 lines)
     state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
     for number in cutlass.range(steps.tiles, unroll=1):
         for k_tile in cutlass.range(steps.k_tiles, unroll=1):
@@ -603,6 +601,9 @@ def pair_produce(steps: TileSteps):
                     cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
             steps.load(number, k_tile, state.index)
             state.advance()
+    for _ in cutlass.range(steps.stages, unroll=1):
+        cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
+        state.advance()
     ### END SOLUTION
 
 
@@ -652,9 +653,10 @@ check("17.9", pair_loops)
 # ### A pair's kernel
 #
 # The commit to `empty` protects block 1's stage. With the mask `steps.both` it arrives in both blocks when the
-# multiplication is complete, and that runs on both SMs.
+# multiplication is complete, and that runs on both SMs. Without the mask, block 1's producer fills each stage once and
+# waits forever.
 #
-# Three things around your kernel change:
+# Around your kernel, three things change:
 #
 # - **Tensor memory.** Each block of the pair has its own, and both allocate together: `alloc_tmem`,
 #   `relinquish_tmem_alloc_permit` and `dealloc_tmem` take `is_two_cta=True`.
@@ -663,9 +665,9 @@ check("17.9", pair_loops)
 # - **The launch.** The two blocks of a pair are a cluster, `cluster=(2, 1, 1)`, and have adjacent numbers in the grid.
 #   The last of `sizes` counts clusters, and a cluster takes two SMs.
 #
-# **Exercise 17.10** (about 6, 4 and 6 lines). Write `pair_allocate`, `pair_release` and `make_pair_gemm`. The leader's
-# multiplications write block 1's tensor memory, and each block arrives at mbarriers of the other: which of your
-# barriers no longer suffice? (`make_block` and `tma_atoms` read from `config` that a block loads half of B's rows.)
+# **Exercise 17.10** (about 6, 4 and 6 lines). Write `pair_allocate`, `pair_release` and `make_pair_gemm`, where
+# `config.tile` is the pair's, 256 rows. Which of your barriers no longer suffice? (`make_block` and `tma_atoms` read
+# from `config` that a block loads half of B's rows.)
 
 
 # %%
@@ -714,11 +716,25 @@ def make_pair_gemm(config, sms):
 check("17.10", make_pair_gemm)
 
 # %% [markdown]
+# Neither does: the leader's multiplications write block 1's tensor memory, so both must have allocated, and each block
+# arrives at mbarriers of the other, so neither may end first.
+#
 # ## Speed
 #
-# On a Blackwell GPU, the next cell times your two kernels. [JAX's
-# guide](https://docs.jax.dev/en/latest/pallas/gpu/blackwell_matmul.html) reports that pairs bring its fp16 kernel from
-# 55.8 to 59.4% of the tensor cores' peak.
+# [JAX's guide](https://docs.jax.dev/en/latest/pallas/gpu/blackwell_matmul.html) measures a ladder of such kernels on
+# Blackwell, in fp16, in percent of the tensor cores' peak:
+#
+# | a rung, each on top of the last | % of peak | here |
+# |---|---|---|
+# | one warpgroup for everything | 37.6 | |
+# | warps with roles | 45.5 | 17.5 to 17.8 |
+# | epilogue in parts, two buffers | 55.8 | 17.7 |
+# | pairs | 59.4 | 17.9, 17.10 |
+# | persistent | 61.5 | 17.8 |
+# | a warpgroup for the epilogue | 63.4, as cuBLAS | 17.6, 17.7 |
+# | tiles in blocks of the grid | 69.4, as CUTLASS | notebook 12 |
+#
+# The order of tiles, which this page leaves alone, brings more than pairs. On a B200 the next cell times your kernels.
 
 # %%
 with suppress(NotImplementedError):  # until you have written both
@@ -753,10 +769,10 @@ with suppress(NotImplementedError):  # until you have written both
 #
 # </details>
 #
-# <details><summary>3. In a pair, the leader commits to <code>empty</code> without a mask. What happens?</summary>
+# <details><summary>3. Blocks compute the tiles i, i + blocks, … Why may another order, notebook 12's, be
+# faster?</summary>
 #
-# The commit arrives only at the leader's own mbarrier. Block 1's producer fills each of its stages once and then waits
-# forever, and so does every other warp in the end.
+# Blocks that run together then compute a compact part of C, and load fewer different rows of A and B into L2.
 #
 # </details>
 
@@ -845,8 +861,8 @@ def quantize_nv(block, tensor_scale):
 check("17.12", quantize_nv)
 
 # %% [markdown]
-# Now compare the formats' errors: of dot products of 512 random numbers; if every 64th number of `a` is 20 times
-# larger; and if all of `a` is 2¹² times smaller.
+# Now compare the formats' errors: of dot products of 512 random numbers, with every 64th number of `a` 20 times larger,
+# and with all of `a` 2¹² times smaller.
 
 
 # %%
@@ -883,5 +899,6 @@ for form in (torch.bfloat16, torch.float8_e4m3fn, "mxfp8", "nvfp4"):
 # %% [markdown]
 # e4m3 without scales, the second line, has a smaller error than mxfp8 as long as the numbers are within its range, 2⁻⁹
 # to 448. In the last column they are not, and almost nothing of the product is left, while the errors of the formats
-# with scales stay the same. An mxfp8 scale buys *range*, not precision. nvfp4 has a smaller error with outliers: they
-# dominate the product, and as their blocks' largest numbers they are mapped to about 6, a magnitude of e2m1.
+# with scales stay the same. An mxfp8 scale buys *range*, not precision: what it clips above 448 costs even some, and
+# most with outliers, which are their blocks' largest numbers and dominate the product. nvfp4 has a smaller error with
+# outliers: it maps them to about 6, a magnitude of e2m1.

@@ -48,7 +48,7 @@ from tutorlib.notebook.fused_kernels import (
 # | `x.to(BFloat16)` | converted, rounded to nearest even |
 # | `x.reduce(cute.ReductionOp.ADD, 0.0, reduction_profile=0)` | the sum over all modes, starting from 0.0; also `MAX` |
 #
-# There is no loop to unroll: you write an expression, and the compiler optimizes it. The next cell counts the
+# The next cell counts the
 # instructions for four elements. **Predict**: ReLU is a comparison and a select. How many instructions does an element
 # take, and how many branches?
 
@@ -164,18 +164,17 @@ show_layout("(4,8):(0,1)")
 #
 # ## An epilogue is a function
 #
-# The work between the accumulators and the store becomes a parameter of the kernel, `op`. In the code, `fetch` loads a
-# thread's share of D into fp32 registers, and `store`, notebook 10's, rounds `acc.tCrC` and writes it to C.
+# The work between the accumulators and the store becomes a parameter of the kernel, `op`, which the compiler inlines.
+# `fetch` loads a thread's share of D into fp32 registers, and `store`, notebook 10's, rounds `acc.tCrC` and writes it
+# to C.
 
 # %%
 show_source(Fusion)
 
 # %% [markdown]
-# The compiler inlines `op`, so there is no call to pay for.
-#
 # **Exercise 18.3** (about 1 line). Write `bias_gelu(acc, bias)`: both are a thread's values in fp32, of the same shape,
-# and so is the result. Compute in fp32: only `store` may round. The check allows for one rounding to bf16; three
-# operators of torch round three times.
+# and so is the result. Only `store` may round: the check allows for one rounding to bf16, where three operators of
+# torch round three times.
 
 
 # %%
@@ -235,14 +234,14 @@ check("18.4", fetch)
 # ## SwiGLU: two columns become one
 #
 # A Llama MLP is down(silu(gate(x)) · up(x)), where silu(g) = g / (1 + e⁻ᵍ). Here · multiplies element by element, and
-# gate, up and down are linear layers without biases. silu(gate(x)) · up(x) is called SwiGLU.
+# gate, up and down are linear layers. silu(gate(x)) · up(x) is called SwiGLU.
 #
 # gate(x) and up(x) are GEMMs with the same A, so one GEMM with B = gate stacked on up computes both. But then column j
 # of gate(x) and column j of up(x) are in different blocks, and their product needs both in one *thread*.
 #
-# Move the weights, not the results: B's rows may be in any order. The picture has one row of a Hopper tile, 32 of its
-# columns, for two orders of B's rows. A cell shows the thread that holds the accumulator, and the column of gate (g) or
-# up (u) that it belongs to; T0's are outlined.
+# Move the weights, not the results: B's rows may be in any order. The picture has 32 columns of a row of a Hopper tile,
+# for two orders of B's rows. A cell shows the thread that holds the accumulator, and its column of gate (g) or up (u);
+# T0's are outlined.
 
 # %%
 show_gate(32, 8)
@@ -305,15 +304,14 @@ check("18.6", gated)
 #
 # ## What the epilogues cost
 #
-# You have an estimate for GELU at K = 8192: 1.6% for tanh alone, 2.9% if nothing overlaps. For the residual, take the
-# bandwidth: at 8192³, D is 134 MB, which an H200 loads in 32 µs at notebook 05's 4.20 TB/s. That is 2.4% of the plain
-# GEMM's time. **Predict**: which of the two will cost more than its estimate? And what will SwiGLU cost, which stores
-# half as much as the plain GEMM?
+# You have an estimate for GELU at K = 8192: 1.6% for tanh alone, 2.9% if nothing overlaps. At 8192³, a residual's D is
+# 134 MB, 32 µs at 4.2 TB/s, 2.4% of the plain GEMM's time. **Predict**: which of the two will cost more than its
+# estimate? And what will SwiGLU cost, which stores half as much as the plain GEMM?
 #
-# The table has fused kernels on notebook 15's GEMM. *Time added* is relative to the plain GEMM, timed in turn, which
-# has the best configuration for itself: so it compares two schedules, too. *Beside* is the speed relative to torch's
-# way: for SwiGLU (N counts gate's and up's columns together) two GEMMs and a kernel each for silu and the product;
-# *cuBLAS* is `torch.addmm`, which first copies D to C.
+# The table has fused kernels on notebook 15's GEMM. *Time added* is relative to the plain GEMM, timed in turn, in the
+# best configuration for it, so it compares two schedules, too. *Beside* is the speed relative to torch's way: for
+# SwiGLU (whose N counts gate's and up's columns) two GEMMs, silu and a product; *cuBLAS* is `torch.addmm`, which first
+# copies D to C.
 
 # %%
 show_costs("fused_epilogues", "NVIDIA H200", ("bias + GELU", "bias + GELU, cooperative", "residual", "SwiGLU"))
@@ -330,17 +328,15 @@ show_costs("fused_epilogues", "NVIDIA H200", ("bias + GELU", "bias + GELU, coope
 # GELU is 9 to 16% faster than what torch.compile makes, SwiGLU 8 to 18% faster than torch's two GEMMs and two kernels.
 # The residual is 3 to 5% faster than `torch.addmm` only because of the copy: at 4.2 TB/s it takes 56 of 669 µs at
 # 4096×14336×4096, and the rest, 613, is less than the fused kernel's 646. Where D may be overwritten, `d.addmm_` needs
-# no copy. The next table has stronger rivals: cuBLAS in place, cuBLASLt's own bias + GELU epilogue
-# (`torch._addmm_activation`), and the plain GEMM in the fused kernel's configuration. A speed below 1 is the rival's
-# win.
+# no copy. The next table has such rivals: cuBLAS in place, cuBLASLt's own epilogue (`torch._addmm_activation`), and the
+# plain GEMM in the fused kernel's configuration. Below 1 the rival wins.
 
 # %%
 show_sweep("fused_rivals")
 
 # %% [markdown]
 # On a Hopper GPU, the next cell times your own `bias_gelu` and `gated` at 4096×14336×4096, relative to torch and to the
-# course's epilogues in the same GEMMs. On Hopper the course hands `gated` the accumulators regrouped, so that gate is
-# the first half there, too.
+# course's epilogues. There `gated` gets the accumulators regrouped, so that gate is the first half, too.
 
 # %%
 gelu_kernel, gate_kernel = with_epilogue(bias_gelu), with_gate(gated)
@@ -411,9 +407,9 @@ check("18.7", tile_amax)
 
 # %% [markdown]
 # The stride of 0 once more: all elements of a tile have the same address, so any of them will do for thread 0. Each
-# warp writes its maximum to shared memory, and thread 0 reads all four after the barrier. When the maximum is known,
-# the GEMM is over; so you either store C in bf16 and convert it in a second pass, or scale by the maximum of the
-# previous training step (*delayed scaling*).
+# warp writes its maximum to shared memory, and thread 0 reads all four after the barrier. But then the GEMM is over:
+# store C in bf16 and convert it in a second pass, or scale by the maximum of the previous training step (*delayed
+# scaling*).
 #
 # CUTLASS composes such functions from a library, as an *epilogue visitor tree*: your `every_row` is its row broadcast,
 # `fetch` its auxiliary load, this exercise its scalar reduction. Its producer warp also loads a residual's D by TMA,
@@ -450,7 +446,7 @@ check("18.7", tile_amax)
 # <details><summary>3. A residual adds 4.2% to the GEMM at 8192³. What do you expect at 4096×14336×4096, and why does
 # the table say 8.9%?</summary>
 #
-# About 8.4%: a tile's epilogue is the same, and with half of K its main loop takes half the time. But the baselines
-# differ, too: at 8192³ the plain GEMM is cooperative, like the fused one; at the other shape it is a ping-pong kernel.
+# About 8.4%: a tile's epilogue is the same, and with half of K its main loop takes half the time. But the plain GEMMs
+# differ, too: at 8192³ it is cooperative, like the fused one, and at the other shape ping-pong.
 #
 # </details>

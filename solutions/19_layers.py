@@ -8,9 +8,8 @@
 # %% [markdown]
 # # 19 · A layer in a model
 #
-# A kernel behind a Python function works until you call `backward()`, `torch.compile` or `autocast`. Each of them needs
-# to know something about the kernel. On this page, notebook 18's epilogues become layers of a Llama MLP that torch
-# treats as its own.
+# A kernel behind a Python function works until you call `backward()`, `torch.compile` or `autocast`: each needs to know
+# something about it. Here notebook 18's epilogues become layers of a Llama MLP that torch treats as its own.
 #
 # > **After this page you can** derive the gradients of a fused layer as GEMMs, register a kernel as an operator of
 # > torch, put it into a model without touching the model's code, and split an MLP's weights so that its GPUs need one
@@ -56,9 +55,8 @@ check("19.1", linear_backward)
 
 # %% [markdown]
 # One operand of the first GEMM is transposed, and both of the second. The copies cost time: that of a weight of 14,336
-# × 4,096 reads and writes 235 MB, 56 µs at notebook 05's 4.2 TB/s. wgmma takes bf16 operands from shared memory K-major
-# or MN-major, so notebook 15's kernel would need none of them. The course's own backward passes it `weight.mT` as it
-# is.
+# × 4,096 reads and writes 235 MB, 56 µs at notebook 05's 4.2 TB/s. Notebook 15's kernel would need none, since wgmma
+# takes bf16 operands MN-major, too; the course's own backward passes it `weight.mT` as it is.
 #
 # ## What fusion did not keep
 #
@@ -95,15 +93,14 @@ check("19.2", linear_gelu_backward)
 # %% [markdown]
 # A GEMM's time grows with K, and the 56 µs do not: the two are equal near K = 4,096 · 56 / 600, about 380.
 #
-# In bf16, 1 − tanh² loses its digits where tanh is near ±1. For bf16 tensors compute the elementwise part in fp32, and
-# convert dz back.
+# In bf16, 1 − tanh² loses its digits where tanh is near ±1: compute the elementwise part in fp32, and convert dz back.
 #
 # ## The fake: what is known without data
 #
 # When torch.compile traces a model, tensors have shapes and no data; sizes may be symbols, `s0` instead of 5. Each
 # operator must state the shape, dtype and device of its result: the function that does so is its **fake**. It must not
-# read data or call a kernel. If it asks for a size's *value*, torch recompiles for each new size. And the compiler
-# trusts it, right or wrong.
+# read data or call a kernel. If it asks for a size's *value*, torch recompiles for each new size. The compiler trusts
+# it, right or wrong.
 #
 # **Exercise 19.3** (about 1 line). Write `linear_fake(x, weight)`: a new tensor like the result of a linear layer,
 # contiguous, for x (…, in) with any number of modes. It computes nothing, and asks for no size's value: which everyday
@@ -121,7 +118,7 @@ def linear_fake(x, weight):
 check("19.3", linear_fake)
 
 # %% [markdown]
-# `len` and `int` do: both must return a number, and so does a comparison of sizes.
+# `len` and `int` do, since they must return numbers, and so does comparing sizes.
 #
 # ## The registration
 #
@@ -198,8 +195,8 @@ check("19.4", register)
 #
 # Now register the fused kernel. `with_epilogue()` is a function of torch tensors around a GEMM with bias and GELU; your
 # own from 18.3 goes in as `with_epilogue(bias_gelu)`. In bf16 a Hopper GPU runs it in notebook 15's kernel, compiled
-# once for all shapes; it launches on the current stream, and nothing synchronizes (notebook 20 shows how). The CPU
-# simulates it in notebook 10's kernel. For other dtypes torch computes the result.
+# once for all shapes (notebook 20), on the current stream; the CPU simulates it in notebook 10's. For other dtypes
+# torch computes the result.
 #
 # The backward calls `linear`, the course's operator for A · Bᵀ, registered like yours: it has to be an operator,
 # because torch.compile traces the backward without data, too.
@@ -225,9 +222,9 @@ linear_gelu = register("page19::linear_gelu", forward, fake, backward)
 
 # %% [markdown]
 # `torch.library.opcheck` tests whether the fake agrees with the real result, and whether forward and backward can be
-# traced with symbolic sizes. `gradcheck` compares the backward with finite differences in fp64. The backward is made of
-# operators, so torch can differentiate it in turn, and `gradgradcheck` checks the result. In these dtypes torch
-# computes the product, so this tests all that you wrote but not the kernel.
+# traced with symbolic sizes. `gradcheck` compares the backward with finite differences, and `gradgradcheck` its own
+# derivative, since it is made of operators. In these dtypes torch computes the product, so this tests all that you
+# wrote but not the kernel.
 
 # %%
 x, weight, bias = (torch.randn(shape, requires_grad=True) for shape in ((2, 3, 8), (16, 8), (16,)))
@@ -238,10 +235,9 @@ print("first derivatives: ", torch.autograd.gradcheck(linear_gelu, wide))
 print("second derivatives:", torch.autograd.gradgradcheck(linear_gelu, wide))
 
 # %% [markdown]
-# The next cell traces a function that contains the operator, and its backward, as torch.compile does; `aot_eager` then
-# runs the graph as it is, without compiling it to machine code. `fullgraph=True` raises an error where torch would have
-# to leave the graph and go back to Python (a *graph break*). Then autocast converts fp32 to bf16, so the kernel's
-# epilogue runs, in the simulator.
+# The next cell traces the operator and its backward as torch.compile does; `aot_eager` then runs the graph as it is.
+# `fullgraph=True` raises an error where torch would have to go back to Python (a *graph break*). Then autocast converts
+# fp32 to bf16, so the kernel's epilogue runs, in the simulator.
 
 
 # %%
@@ -268,8 +264,8 @@ print(f"the epilogue in bf16: off by {float((mine - exact).abs().max()):.1e} of 
 #
 # ## Into any model
 #
-# A model has hundreds of nn.Linear modules, and you want to replace them without touching its code. `KernelLinear` is a
-# subclass of it with the same constructor and parameters; its forward calls `linear`.
+# A model has hundreds of nn.Linear modules, and you want them on the kernel without touching its code. `KernelLinear`
+# is a subclass with the same parameters; its forward calls `linear`.
 #
 # **Exercise 19.5** (about 4 lines). Write `use_kernels(module)`: every nn.Linear becomes a KernelLinear, whether it is
 # the module itself or below it at any depth. Return the module. Others hold a layer, too: an optimizer its parameters,
@@ -292,8 +288,8 @@ check("19.5", use_kernels)
 
 # %% [markdown]
 # A new KernelLinear in each place would need the old parameters, training mode and hooks, under every name. Only
-# `forward` differs, and Python finds it in the object's class. If the kernel cannot handle a layer's size or dtype,
-# torch computes it, with a warning.
+# `forward` differs, and Python finds it in the object's class. What the kernel cannot take, torch computes, with a
+# warning.
 #
 # ## A Llama MLP
 #
@@ -374,29 +370,26 @@ for name, module in modules.items():
     print(f"bf16: off by {off:.1e} of {float(expected.abs().max()):.2f}")
 
 # %% [markdown]
-# In fp32 there is no difference: on the CPU torch computes the products of all three, so this shows only that rows and
-# columns are in the right order. Under autocast the gated one runs the kernel, in the simulator, which rounds gate · up
-# once where torch rounds gate, silu, up and the product.
+# In fp32 torch computes the products of all three, so this shows only that the rows are in the right order. Under
+# autocast the gated one runs the kernel, in the simulator: it rounds once where torch rounds gate, silu, up and the
+# product.
 #
 # ### What it gains
 #
-# On an H200, the table compares Llama 3 8B's MLP in bf16 with torch's in eager mode. *two GEMMs, the first gated* is
-# what your `GatedMLP` computes, with the course's kernels. How large can the gain be? Three GEMMs of 4,096 tokens are
-# 1.44 · 10¹² operations, about 2 ms. The kernels for silu and for the product, which the fused gate does not need, read
-# and write 587 MB, five times 117.
+# The table has Llama 3 8B's MLP in bf16; *two GEMMs, the first gated* is your `GatedMLP`, with the course's kernels.
+# How large can the gain be? Three GEMMs of 4,096 tokens are 1.44 · 10¹² operations, about 2 ms. The kernels for silu
+# and the product, which the gate does without, read and write 587 MB, five times 117.
 
 # %%
 show_costs("mlp_forward")
 
 # %% [markdown]
-# Swapping nn.Linear gains 2 to 3%, which notebook 15's GEMM gains over cuBLAS. The gated MLP is 11% faster than torch,
-# and 7 to 8% faster than torch.compile, whose kernel of silu and the product still reads gate(x) and up(x). At 4,096
-# tokens the gate saves 143 µs over *nn.Linear swapped*; at 4.2 TB/s, 587 MB take 140 µs, so nearly all of it is the two
-# kernels that disappear.
+# Swapping nn.Linear gains 2 to 3%. The gated MLP is 11% faster than torch, and 7 to 8% faster than torch.compile, whose
+# kernel of silu and the product still reads gate(x) and up(x). At 4,096 tokens the gate saves 143 µs over *nn.Linear
+# swapped*; at 4.2 TB/s, 587 MB take 140 µs: it is the two kernels that disappear.
 #
-# Training adds the other side of the trade: memory. **Predict**: which matrices does torch keep for the plain MLP's
-# backward? The next cell counts the bytes of a token, on the device `meta`, whose tensors have no data: your fake
-# answers.
+# In training there is memory, too. **Predict**: which matrices does torch keep for the plain MLP's backward? The next
+# cell counts a token's bytes, on the device `meta`, whose tensors have no data: your operator's fake answers.
 
 # %%
 with torch.device("meta"):
@@ -411,9 +404,9 @@ for name, module in {"plain": plain, "gated": GatedMLP(plain, gated_linear)}.ite
     print(f"{name}: {of_token:,} bytes a token, {4096 * of_token / 1e6:.0f} MB at 4,096 tokens")
 
 # %% [markdown]
-# The plain one keeps x, gate(x), silu(gate(x)), up(x) and their product; the gated one x and the product, 352 MB a
-# layer less. The price is time: its backward computes gate(x) and up(x) again, eleven GEMMs in place of nine. At 0.6 ms
-# each that is an estimated 1.2 ms more in 5.3, and the forward gains only 0.2. Forward and backward, measured:
+# The plain one keeps x, gate(x), silu(gate(x)), up(x) and the product; the gated one x and the product, 352 MB a layer
+# less. The price is time: its backward computes gate(x) and up(x) again, eleven GEMMs in place of nine. At 0.6 ms each
+# that is an estimated 1.2 ms more in 5.4, and the forward gains only 0.2. Both passes, measured:
 
 # %%
 show_costs("mlp_training")
@@ -421,10 +414,9 @@ show_costs("mlp_training")
 # %% [markdown]
 # ## Two GPUs, one all-reduce
 #
-# The MLP's weights are to be split over the GPUs (*ranks*), so that each computes a share for all tokens. Afterwards an
+# The MLP's weights are to be split over GPUs (*ranks*), each of which computes a share for all tokens. Afterwards an
 # **all-reduce** adds the ranks' matrices, here (tokens, hidden), and gives every rank the sum. One is enough, after
-# down, if none is needed before silu. Which mode of gate and up, and which mode of down, do you split? Remember
-# that silu(a + b) is not silu(a) + silu(b).
+# down. Which mode of gate and up, and which of down, do you split? (silu(a + b) is not silu(a) + silu(b).)
 #
 # **Exercise 19.7** (about 6 lines). Write `shard(gate, up, down, rank, world)`, which returns the part of the three
 # weights that `rank` holds, of `world` ranks; rank 0 has the first part. gate and up are (features, hidden), down is
@@ -448,16 +440,16 @@ def shard(gate, up, down, rank, world):
 check("19.7", shard)
 
 # %% [markdown]
-# The picture has the shares of two ranks, 0 and 1. The activation works feature by feature, so a rank needs the same
-# features of gate and up. down *sums* over features: each rank sums over its own, and the all-reduce adds the ranks.
+# The activation works feature by feature, so a rank needs the same features of gate and up. down *sums* over features:
+# ranks 0 and 1 each sum over their own, and the all-reduce (Σ) adds the two:
 
 # %%
 show_shards(2)
 
 # %% [markdown]
-# The next cell plays two ranks on one machine, where adding their results is the all-reduce. Then it estimates the time
-# of 4,096 tokens on several GPUs. In a ring, a rank sends 2 · (world − 1) / world of the matrix. An H200's NVLink takes
-# 450 GB/s in each direction, a network card of 400 Gbit/s takes 50.
+# The next cell plays two ranks on one machine. Then it estimates the time of 4,096 tokens on several GPUs: in a ring, a
+# rank sends 2 · (world − 1) / world of the matrix, by NVLink at 450 GB/s (H200's datasheet), or by a network card of
+# 400 Gbit/s.
 
 # %%
 mlp, x = LlamaMLP(64, 192).requires_grad_(False), torch.randn(8, 64)
@@ -473,8 +465,8 @@ for world in (2, 4, 8):
     print(f"{one_gpu / (one_gpu / world + network):.1f} times as fast as one")
 
 # %% [markdown]
-# With more ranks the GEMMs shrink and the all-reduce grows, so such a split stays within a node, where there is NVLink.
-# In the backward pass every rank computes one term of x's gradient: one all-reduce again, on the other side of the MLP.
+# With more ranks the GEMMs shrink and the all-reduce grows, so such a split stays within a node. In the backward pass
+# every rank computes one term of x's gradient: one all-reduce again.
 #
 # ## What to remember
 #

@@ -107,6 +107,15 @@ def counts_by_itself(steps: TileSteps):
                     cute.arch.mbarrier_expect_tx(steps.full + stage, steps.stage_bytes)
                     cute.arch.mbarrier_arrive(steps.full + stage)
             steps.load(number, k_tile, stage)
+    for step in cutlass.range(steps.tiles * steps.k_tiles, steps.tiles * steps.k_tiles + steps.stages, unroll=1):
+        cute.arch.mbarrier_wait(steps.empty + step % steps.stages, (step // steps.stages + 1) % 2)
+
+
+@cute.jit
+def last_reads(steps: TileSteps, state: PipelineState):
+    for _ in cutlass.range(steps.stages, unroll=1):
+        cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
+        state.advance()
 
 
 @right("17.5")
@@ -122,6 +131,7 @@ def loads_first(steps: TileSteps):
                 with cute.arch.elect_one():
                     cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
             state.advance()
+    last_reads(steps, state)
 
 
 @right("17.5")
@@ -137,6 +147,7 @@ def by_lane_0(steps: TileSteps):
                 cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
             steps.load(number, k_tile, state.index)
             state.advance()
+    last_reads(steps, state)
 
 
 @right("17.6")

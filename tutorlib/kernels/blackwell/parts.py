@@ -208,7 +208,7 @@ def make_t2r(acc: cute.Tensor, thread: Any) -> tuple[cute.TiledCopy, cute.Tensor
 
 @cute.jit
 def produce_tiles(steps: TileSteps) -> None:
-    """The TMA warp: fill every stage as soon as it is empty, tile after tile."""
+    """The TMA warp: fill every stage as soon as it is empty, tile after tile; at the end no commit is in flight."""
     state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
     for number in cutlass.range(steps.tiles, unroll=1):
         for k_tile in cutlass.range(steps.k_tiles, unroll=1):
@@ -218,6 +218,9 @@ def produce_tiles(steps: TileSteps) -> None:
                     cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
             steps.load(number, k_tile, state.index)
             state.advance()
+    for _ in cutlass.range(steps.stages, unroll=1):
+        cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
+        state.advance()
 
 
 @cute.jit
