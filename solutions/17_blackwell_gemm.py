@@ -59,9 +59,9 @@ show_blackwell()
 # | epilogue | the same warps; to overlap: ping-pong, deferred stores | other warps, while the next tile is multiplied |
 #
 # The next picture has two tiles of C, of five K tiles each, on a time axis. (The durations are assumed: 1 tick to issue
-# an instruction, 4 for a load, 2 to multiply a K tile, 1 to read or to write 64 columns.) Tile 0 is blue and tile 1
-# red; a number is a K tile or, in the epilogue, a group of 64 columns. Find the tick at which tile 0's accumulators
-# pass to the epilogue. What do the tensor cores do then?
+# an instruction, 4 for a load, 2 to multiply a K tile, 1 to read or to write 64 columns.) Tile 0 is blue, tile 1 red; a
+# number is a K tile or, in the epilogue, 64 columns. At which tick do tile 0's accumulators pass to the epilogue, and
+# what do the tensor cores do then?
 
 # %%
 show_block()
@@ -70,8 +70,8 @@ show_block()
 # Tile 0 is complete at tick 16. In that tick the epilogue begins to read it from one accumulator, and the tensor cores
 # begin to fill the other. Every hatched cell is a wait at an mbarrier.
 #
-# One thing gets harder on Blackwell: operands must arrive faster. From the datasheets, this is how long one SM takes to
-# multiply a K tile of 128×256×64, and the rate at which A and B must arrive:
+# Operands must arrive faster on Blackwell. From the datasheets, the time in which an SM multiplies a K tile of
+# 128×256×64, and the rate at which A and B must arrive:
 
 # %%
 for name in ("NVIDIA H200", "NVIDIA B200"):
@@ -213,12 +213,11 @@ check("17.3", tensor_memory)
 #
 # ## tcgen05.mma
 #
-# One bf16 instruction multiplies M × 16 by 16 × N and adds the product to M × N accumulators in tensor memory. A
-# block's instruction has M = 64 or 128, one of a pair of blocks M = 128 or 256, half of the rows in each block; N is at
-# most 256 ([Matrix Shape](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-matrix-shape)). In PTX, the
-# operands are the accumulators' address, the descriptors of A and B, one of shape and types, four masks, and a
-# predicate: add to the accumulators, or overwrite them. `kind::f16` is for fp16 and bf16. A K tile of 64 takes four
-# instructions:
+# One bf16 instruction multiplies M × 16 by 16 × N and adds the product to M × N accumulators in tensor memory. M is 64
+# or 128, or 256 in a pair of blocks, half of the rows in each; N is at most 256 ([Matrix
+# Shape](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-matrix-shape)). In PTX, the operands are the
+# accumulators' address, the descriptors of A and B, one of shape and types, four masks, and a predicate: add to the
+# accumulators, or overwrite them. `kind::f16` is for fp16 and bf16. A K tile of 64 takes four instructions:
 
 # %%
 alone = compile_cute(make_blackwell_gemm(), [TensorSpec((4096, 4096), "bf16")] * 3, "sm_100a")
@@ -394,16 +393,15 @@ def multiply(steps: TileSteps):
 check("17.6", multiply)
 
 # %% [markdown]
-# The state of the stages is a consumer's. That of the accumulators is a producer's, so its first wait for `free`
-# returns at once.
+# The stages' state is a consumer's, the accumulators' a producer's: its first wait for `free` returns at once.
 #
 # ### The epilogue
 #
 # An epilogue warp reads its 32 lanes in parts of 64 columns, so that each thread holds 64 accumulators of one row.
 # `steps.read(accumulator, part)` issues that load, `tcgen05.ld`, which is asynchronous too: the registers are valid
-# after `tcgen05.wait::ld`, which CuTe calls `cute.arch.fence_view_async_tmem_load()`. `steps.write(number, part)` then
-# does what notebook 14's epilogue did: round, store into a swizzled box in shared memory, proxy fence, TMA store; it
-# also waits until a box may be overwritten.
+# after `tcgen05.wait::ld`, which CuTe calls `cute.arch.fence_view_async_tmem_load()`. `steps.write(number, part)` is
+# notebook 14's epilogue: round, store into a swizzled box in shared memory, proxy fence, TMA store; it also waits until
+# a box may be overwritten.
 #
 # `free` tells the MMA warp that the reads are over. After `tcgen05.wait::ld`, which the whole warp executes, they are,
 # in all 32 lanes. `mbarrier_arrive` is a *release*, and the wait for the mbarrier an *acquire*: together they order
@@ -453,9 +451,8 @@ check("17.7", store)
 #
 # ## From loops to a kernel
 #
-# The four steps that your loops call are the course's, around your `issue`. `steps.load` and `steps.write` are notebook
-# 14's. `steps.read` takes its copy from the course's `make_t2r`: by `32x32b.x64`, a lane reads 64 columns of its own
-# row into 64 registers.
+# The four steps that your loops call are the course's, around your `issue`. `steps.read` takes its copy from the
+# course's `make_t2r`: by `32x32b.x64`, a lane reads 64 columns of its own row into 64 registers.
 #
 # ### The kernel, and its launch
 #
@@ -534,8 +531,8 @@ check("17.8", make_gemm)
 
 # %% [markdown]
 # TMA may still be reading the boxes of the last tile: the warps that stored them wait, `cp_async_bulk_wait_group(0,
-# read=True)`. Here are your kernel's instructions in program order, the TMA warp's first, then the MMA warp's, then the
-# epilogue's. The solution's waits are, in order, for `empty`, twice, for `free`, `full` and `ready`:
+# read=True)`. Here are your kernel's instructions in program order: the TMA warp's, the MMA warp's, the epilogue's. The
+# solution waits for `empty`, twice, `free`, `full` and `ready`:
 
 # %%
 with suppress(NotImplementedError):  # until you have written all of it
@@ -748,24 +745,22 @@ with suppress(NotImplementedError):  # until you have written both
 #   and `free` are to accumulators what `full` and `empty` are to stages.
 # - A commit turns the completion of issued work into an arrival.
 # - A block allocates tensor memory and must free it; each warp can read a quarter of the lanes.
-# - A block may end only after every operation that uses its memory or its mbarriers: loads, stores, commits, and in a
-#   pair the other block's arrivals.
+# - A block may end only after every operation on its memory or mbarriers: loads, stores, commits, and in a pair the
+#   other block's arrivals.
 #
 # ## Test yourself
 #
 # <details><summary>1. The epilogue has five warps, numbered 0 to 4. Which lanes can the fifth one read, and does it
 # help?</summary>
 #
-# 4 modulo 4 is 0, so it can read lanes 0 to 31, like warp 0. That does not help: the other three have as much to do as
-# before.
+# Lanes 0 to 31, like warp 0. That does not help: the other three have as much to do as before.
 #
 # </details>
 #
 # <details><summary>2. A tile of 128×192: how many accumulators fit, and how many columns does the block
 # allocate?</summary>
 #
-# Two: they take 384 columns, and three would take 576. An allocation is a power of two, so the block allocates 512
-# columns.
+# Two: they take 384 columns, three would take 576. The block allocates 512, a power of two.
 #
 # </details>
 #
@@ -779,9 +774,9 @@ with suppress(NotImplementedError):  # until you have written both
 # %% [markdown]
 # ## Appendix: Numbers with a shared scale
 #
-# Formats of 8 and 4 bits share a scale for each block of elements. On Hopper, the threads of an FP8 kernel apply such
-# scales between two groups of wgmmas. On Blackwell no thread holds the accumulators between two multiplications, so the
-# tensor cores apply the scales themselves. Two of the formats:
+# Formats of 8 and 4 bits share a scale for each block of elements. On Hopper, an FP8 kernel's threads apply such scales
+# between two groups of wgmmas. On Blackwell no thread holds the accumulators, so the tensor cores apply the scales. Two
+# of the formats:
 #
 # | | element | scale | per | plus |
 # |---|---|---|---|---|
@@ -789,11 +784,10 @@ with suppress(NotImplementedError):  # until you have written both
 # | **nvfp4** | e2m1: 0, ½, 1, 1½, 2, 3, 4, 6 | e4m3 | 16 elements along K | one fp32 for the tensor |
 #
 # For each block along K, the tensor cores add up the products of the unscaled elements and multiply the sum by both
-# scales, once. In PTX these are the kinds `mxf8f6f4` and `mxf4nvf4` of `tcgen05.mma` with `.block_scale`. (The
-# simulator has none.)
+# scales, once. In PTX these are the kinds `mxf8f6f4` and `mxf4nvf4` of `tcgen05.mma`.
 #
-# The picture has the first 16 of 32 random numbers, x. Below them, for each format: the stored element with its code in
-# hex (e4m3, e2m1), and its value after scaling (mxfp8, nvfp4):
+# The picture has 16 of 32 random numbers, x, the stored elements with their codes in hex (e4m3, e2m1), and their values
+# after scaling (mxfp8, nvfp4):
 
 # %%
 import random
@@ -897,8 +891,8 @@ for form in (torch.bfloat16, torch.float8_e4m3fn, "mxfp8", "nvfp4"):
     print(f"{form!s:20} {error_of(form):9.2%} {error_of(form, outliers=20):9.2%} {error_of(form, factor=2**-12):15.2%}")
 
 # %% [markdown]
-# e4m3 without scales, the second line, has a smaller error than mxfp8 as long as the numbers are within its range, 2⁻⁹
-# to 448. In the last column they are not, and almost nothing of the product is left, while the errors of the formats
-# with scales stay the same. An mxfp8 scale buys *range*, not precision: what it clips above 448 costs even some, and
-# most with outliers, which are their blocks' largest numbers and dominate the product. nvfp4 has a smaller error with
-# outliers: it maps them to about 6, a magnitude of e2m1.
+# e4m3 without scales has a smaller error than mxfp8 within its range, 2⁻⁹ to 448. In the last column the numbers are
+# outside, and almost nothing of the product is left, while the errors with scales stay the same. An mxfp8 scale buys
+# *range*, not precision: what it clips above 448 costs even some, and most with outliers, which are their blocks'
+# largest numbers and dominate the product. nvfp4 has a smaller error with outliers: it maps them to about 6, a
+# magnitude of e2m1.

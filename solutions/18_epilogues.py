@@ -73,8 +73,7 @@ print("tanh, fast     ", arithmetic(lambda x: cute.math.tanh(x, fastmath=True)))
 
 # %% [markdown]
 # The comparison and the select have become one `max` for each element. The branch is the kernel's own. With `fastmath`,
-# tanh is one instruction in place of 13. These are PTX instructions: in machine code a `div` is several, among them an
-# `rcp`.
+# tanh is one instruction in place of 13. In machine code a `div` is several instructions, among them an `rcp`.
 #
 # Special functions (`tanh`, `ex2`, `rcp`) are the expensive part of an epilogue: an SM executes 128 fp32 additions or
 # multiplications per cycle, but only 16 special functions. So where an exercise of this page needs one, the check
@@ -120,20 +119,19 @@ for x in (3, -3):
 # which is NaN; as 1 − 2 / (e²ᵘ + 1) it becomes 1, as it should.
 #
 # The fast tanh is off by up to 2⁻¹¹ of itself (PTX ISA). For negative x, 1 + tanh cancels, and the error stays: a small
-# gelu(x) may lose most of its digits. The check of 18.1 allows an error of |x| · 2⁻¹¹. Where small results matter, use
-# the accurate tanh.
+# gelu(x) loses most of its digits, which the check allows.
 #
-# Now estimate what GELU costs a tile. A tile of 128×256 has 32,768 results; at 16 special functions per cycle, their
-# tanh alone takes 2,048 cycles. At the datasheet's rate the tensor cores take 1,024 cycles for a K tile of 64, so with
-# K = 4096 the tile takes 65,536: tanh adds 3% if the tensor cores wait for it. The course's kernels take the formula as
-# it is written: seven other instructions for an element, 1,792 cycles at 128 per cycle, nearly 3% more if they do not
-# overlap with tanh. Horner's form takes five. With K = 8192, each number is half as large.
+# What does GELU cost? A tile of 128×256 has 32,768 results, whose tanh takes 2,048 cycles at 16 per cycle. At the
+# datasheet's rate the tensor cores take 1,024 cycles for a K tile of 64, so with K = 4096 65,536: tanh adds 3% if the
+# tensor cores wait for it. The course's kernels take the formula as it is written: seven other instructions for an
+# element, 1,792 cycles at 128 per cycle, nearly 3% more if they do not overlap with tanh. Horner's form takes five.
+# With K = 8192, each number is half as large.
 #
 # ## Where the bias is
 #
-# The next goal is GELU(A · Bᵀ + bias). The bias has N numbers, and a thread's accumulators are scattered over rows and
-# columns of the tile: which number belongs to which accumulator? In notebook 10, `partition_C` found the accumulators'
-# places in C, and it works on any matrix of C's shape. So view the bias as such a matrix, without copying anything.
+# The next goal is GELU(A · Bᵀ + bias). A thread's accumulators are scattered over rows and columns of the tile: which
+# of the bias's N numbers belongs to which? In notebook 10, `partition_C` found the accumulators' places in C, and it
+# works on any matrix of C's shape. So view the bias as one, without copying anything.
 #
 # **Exercise 18.2** (about 2 lines). Write `every_row(bias, rows)`, which returns a tensor of shape (rows, N) over the
 # memory of `bias` (N,), in which every row is the bias. `cute.make_tensor(bias.iterator, layout)` makes a tensor of
@@ -190,8 +188,8 @@ check("18.3", bias_gelu)
 # %% [markdown]
 # ## A residual, and the edges
 #
-# In a residual block, C = A · Bᵀ + D, where D (M, N) is the block's input. Every element needs a load of its own, and
-# the loads must stop at the edges of C: beyond them, the memory belongs to another tensor.
+# In a residual block, C = A · Bᵀ + D, where D (M, N) is the block's input. The loads must stop at the edges of C:
+# beyond them, the memory belongs to another tensor.
 #
 # **Exercise 18.4** (about 6 lines). Write `fetch(acc)`, which returns D's elements for a thread's accumulators, in fp32
 # registers of their shape. It loads each element inside C once, loads nothing outside, and needs no barrier. Registers
@@ -428,18 +426,17 @@ check("18.7", tile_amax)
 # <details><summary>1. GELU's tanh costs a GEMM with K = 4096 about 3% if the tensor cores wait for it. What does it
 # cost with K = 1024, and what would you change?</summary>
 #
-# About 12%: the epilogue takes as long as before, and the main loop a quarter of the time. Use ping-pong: one warpgroup
-# multiplies while the other is in its epilogue, which hides the cost as long as the epilogue is shorter than a tile's
-# main loop, except in the last wave.
+# About 12%: the main loop takes a quarter of the time. Use ping-pong: it hides an epilogue that is shorter than a
+# tile's main loop, except in the last wave.
 #
 # </details>
 #
 # <details><summary>2. Gate and up are interleaved with width 8 on Hopper. Would width 4 do? And width 16?</summary>
 #
-# With 4, the first half of a group of 8 columns is gate and the second half is up. A thread has two adjacent columns of
-# a group, so it has either gate or up: the product would need a shuffle. With 16, two groups are gate and the next two
-# are up, and a thread has two columns in all four: that works, with other indices, if the tile's N is a multiple of 32.
-# <code>show_gate(16, 4)</code> draws both.
+# With 4, a group of 8 columns is half gate, half up. A thread has two adjacent columns of it, so either gate or up: the
+# product would need a shuffle. With 16, two groups are gate and the next two are up, and a thread has two columns in
+# all four: that works, with other indices, if the tile's N is a multiple of 32. <code>show_gate(16, 4)</code> draws
+# both.
 #
 # </details>
 #

@@ -31,7 +31,7 @@ from tutorlib.notebook.fused_kernels import KernelLinear, LlamaMLP, before_gate,
 # ## The backward: two more GEMMs
 #
 # First a linear layer alone: y = x · Wᵀ, so y_mn = Σ_k x_mk · w_nk. Autograd gives you grad_mn = ∂L/∂y_mn and wants
-# ∂L/∂x and ∂L/∂w. Both are sums of products, so both are GEMMs. Over which index does each sum run?
+# ∂L/∂x and ∂L/∂w, both GEMMs. Over which index does each sum run?
 #
 # **Exercise 19.1** (about 5 lines). Write `linear_backward(grad, x, weight, gemm)`, which returns (∂L/∂x, ∂L/∂weight).
 # x is (…, in) with two or more dimensions, weight (out, in), grad (…, out). `gemm(a, b)` is A · Bᵀ, like notebook 14's
@@ -194,12 +194,11 @@ check("19.4", register)
 # for it; and no rule for autocast on the CPU.
 #
 # Now register the fused kernel. `with_epilogue()` is a function of torch tensors around a GEMM with bias and GELU; your
-# own from 18.3 goes in as `with_epilogue(bias_gelu)`. In bf16 a Hopper GPU runs it in notebook 15's kernel, compiled
-# once for all shapes (notebook 20), on the current stream; the CPU simulates it in notebook 10's. For other dtypes
-# torch computes the result.
+# own from 18.3 goes in as `with_epilogue(bias_gelu)`. In bf16 a Hopper GPU runs it in notebook 15's kernel, on the
+# current stream; the CPU simulates it in notebook 10's. Other dtypes torch computes.
 #
-# The backward calls `linear`, the course's operator for A · Bᵀ, registered like yours: it has to be an operator,
-# because torch.compile traces the backward without data, too.
+# The backward calls `linear`, the course's operator for A · Bᵀ, since torch.compile traces the backward without data,
+# too.
 
 # %%
 gelu_kernel = with_epilogue()
@@ -293,7 +292,7 @@ check("19.5", use_kernels)
 #
 # ## A Llama MLP
 #
-# A Llama MLP is down(silu(gate(x)) · up(x)), three linear layers without biases. The fused one needs a second operator:
+# The fused Llama MLP, down(silu(gate(x)) · up(x)), needs a second operator:
 # `gated_linear(x, gate_up)` is silu(gate(x)) · up(x), where `gate_up` is stored for Hopper: 8 rows of gate, then the
 # same 8 rows of up, and so on. (In the simulator, `with_gate` regroups them in notebook 10's pieces of 32.) It is
 # registered like the first. Its backward, too, multiplies again: the course's `before_gate` returns ∂L/∂(x · gate_upᵀ),
@@ -351,8 +350,7 @@ check("19.6", GatedMLP)
 
 # %% [markdown]
 # The next cell compares a plain MLP with both of yours: its layers swapped by your `use_kernels`, and your `GatedMLP`.
-# **Predict**: which results differ in fp32, and does the gated one lose more digits in bf16 than torch does? (Llama 3
-# 8B has 4,096 and 14,336 in place of 64 and 192.)
+# **Predict**: which results differ in fp32, and does the gated one lose more digits in bf16 than torch does?
 
 # %%
 torch.manual_seed(16)
@@ -420,7 +418,7 @@ show_costs("mlp_training")
 #
 # **Exercise 19.7** (about 6 lines). Write `shard(gate, up, down, rank, world)`, which returns the part of the three
 # weights that `rank` holds, of `world` ranks; rank 0 has the first part. gate and up are (features, hidden), down is
-# (hidden, features). Return new tensors with contiguous rows: a view would keep the whole weight in memory. If `world`
+# (hidden, features). Return new, contiguous tensors: a view would keep the whole weight in memory. If `world`
 # does not divide the features, raise a ValueError.
 
 
@@ -481,9 +479,8 @@ for world in (2, 4, 8):
 # <details><summary>1. Your fake returns a <code>torch.empty</code> with the right shape and dtype, but always on the
 # CPU. Which of the table's callers can notice, and when?</summary>
 #
-# Only torch.compile and torch.export, and only for tensors on a GPU: the compiler goes on with a result on the wrong
-# device, and fails at the first operator that combines it with a tensor on the GPU. The others never call the fake.
-# opcheck on a GPU finds it at once; opcheck on the CPU cannot.
+# Only torch.compile and torch.export, for tensors on a GPU: they fail at the first operator that combines the result
+# with a tensor on the GPU. The others never call the fake. opcheck on the CPU cannot find it.
 #
 # </details>
 #
