@@ -412,12 +412,9 @@ def fused_epilogues() -> Sweep:
     candidates = (
         fused("bias + GELU", BIAS_GELU, beside_plain(gelu)),
         fused("bias + GELU, cooperative", BIAS_GELU, beside_plain(gelu), COOPERATIVE),
-        fused("bias + GELU, ping-pong", BIAS_GELU, beside_plain(gelu), PINGPONG),
         fused("residual", ADD, beside_plain(add)),
-        fused("residual, cooperative", ADD, beside_plain(add), COOPERATIVE),
         fused("residual, ping-pong, no clusters", ADD, beside_plain(add), ALONE),  # what the model alone would choose
         fused("SwiGLU", SWIGLU, beside_plain(gated)),
-        fused("SwiGLU, ping-pong, stream-K", SWIGLU, beside_plain(gated), replace(PINGPONG, stream_k=True)),
         fused("bias + GELU beside torch.compile", BIAS_GELU, gelu),
         fused("residual beside cuBLAS with beta = 1", ADD, add),
         fused("SwiGLU beside torch", SWIGLU, gated),

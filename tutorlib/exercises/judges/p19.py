@@ -73,50 +73,30 @@ def fake_result(answer: Served, x: Shape, weight: Shape, dtype: str, device: str
         return {"result": repr(got)[:200]}
     return {
         "result": "a tensor",
-        "data": "" if getattr(got, "fake_mode", None) is mode else "its own",
         "operator that computes": next(iter(computing), ""),  # the first
         "question about a size": str(env.guards[0].expr) if env and env.guards else "",  # the first comparison of one
         "shape": [*map(str, got.shape)],
         "dtype and device": f"{str(got.dtype).removeprefix('torch.')} on {got.device}",
         "strides": [*map(str, got.stride())],
-        "memory": "an input's" if any(got is fake or got._base is fake for fake in fakes) else "its own",
     }
 
 
 WIDTH = 16  # of what goes into a model
+MODELS = "one layer", "layers in layers", "one layer twice", "a subclass, which stays"
 
 
 def model(name: str) -> "nn.Module":
     """The model of this name, with random parameters, for inputs of WIDTH."""
     from torch import nn
 
-    from tutorlib.kernels.layers import LlamaMLP
+    def layer(kind: Any = nn.Linear, **options: Any) -> nn.Linear:
+        return kind(WIDTH, WIDTH, **options)
 
-    def layer(**options: Any) -> nn.Linear:
-        return nn.Linear(WIDTH, WIDTH, **options)
-
-    match name:
-        case "layers in layers":
-            inner = nn.Sequential(nn.LayerNorm(WIDTH), nn.Sequential(nn.Sequential(layer()), layer()))
-            return nn.Sequential(layer(), inner)
-        case "one layer twice":  # with a bias, and a layer without
-            twice = layer()
-            return nn.Sequential(nn.Sequential(twice, nn.GELU(), layer(bias=False), twice))
-        case "a subclass, which stays":
-            kind = nn.modules.linear.NonDynamicallyQuantizableLinear
-            return nn.Sequential(nn.Sequential(kind(WIDTH, WIDTH), layer()))
-        case "one layer":
-            return layer()
-    return LlamaMLP(WIDTH, 24)
-
-
-MODELS = (
-    "an MLP",
-    "one layer",
-    "layers in layers",
-    "one layer twice",
-    "a subclass, which stays",
-)
+    twice, subclass = layer(), layer(nn.modules.linear.NonDynamicallyQuantizableLinear)
+    deep = nn.Sequential(nn.LayerNorm(WIDTH), nn.Sequential(nn.Sequential(layer()), layer()))
+    shared = nn.Sequential(twice, nn.GELU(), layer(bias=False), twice)
+    made = layer(), nn.Sequential(layer(), deep), nn.Sequential(shared), nn.Sequential(nn.Sequential(subclass, layer()))
+    return dict(zip(MODELS, made, strict=True))[name]
 
 
 @contextmanager

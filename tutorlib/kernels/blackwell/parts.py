@@ -47,7 +47,6 @@ class TileSteps:
         announces, stage_bytes; one of empty[stage] when the multiplications that read it are committed to it.
     ready, free: one for each accumulator. A phase of ready ends when the multiplications of a tile are committed to it,
         one of free with an arrival of each warp that stores, `storers`.
-    feeds: of A and B, with tXgX as (box, row tiles, K tiles).
     leads: whether this block issues the multiplications: with a pair the first one does. In a pair, full and free are
         the leader's, and both blocks have empty and ready of their own.
     issue: multiplies a stage, given the TiledMma, an accumulator, the operands, and whether it is the tile's first.
