@@ -13,16 +13,16 @@
 # to issue a multiplication. On Blackwell the accumulators leave the registers too, and *one* thread issues a
 # multiplication. Blackwell means B200 and B300 here: the RTX GPUs of that name have neither tensor memory nor tcgen05.
 #
-# You write the parts of such a kernel, the loops of its three roles, and the kernel itself, for one block and then for
-# two that multiply together. **This kernel has never run on a Blackwell GPU**, because none was available when the
-# course was made: benefits are counted here, or measured by others. `check` compiles the kernel and simulates it; on a
-# B200 it also runs it. The problem is notebook 10's: C = A · Bᵀ, `gemm(a, b, c)`, bf16, accumulated in fp32.
+# You write such a kernel's parts, its three loops, and the kernel itself, for one block and then for two that multiply
+# together. **This kernel has never run on a Blackwell GPU**, because none was available when the course was made:
+# benefits are counted here, or measured by others. `check` compiles the kernel and simulates it; on a B200 it also runs
+# it. The problem is notebook 10's: C = A · Bᵀ, `gemm(a, b, c)`, bf16, accumulated in fp32.
 #
 # > **After this page you can** allocate tensor memory and say which warp may read which part of it, issue
 # > multiplications from one thread and let other warps wait for them, give six warps their roles in one kernel, and let
 # > two blocks share a tile.
 # >
-# > **It takes** about 160 minutes, on any machine; its appendix about 30 more, on four-bit and eight-bit numbers with a
+# > **It takes** about 160 minutes, on any machine; its appendix about 30 more, on numbers with a
 # > shared scale.
 
 # %%
@@ -58,17 +58,17 @@ show_blackwell()
 # | completion | `wait_group`, in the consumer warps | `tcgen05.commit`: an arrival at an mbarrier, for any warp |
 # | epilogue | the same warps; to overlap: ping-pong, deferred stores | other warps, while the next tile is multiplied |
 #
-# The next picture has two tiles of C, of five K tiles each, on a time axis. (The durations are assumed: 1 tick to issue
-# an instruction, 4 for a load, 2 to multiply a K tile, 1 to read or to write 64 columns.) Tile 0 is blue, tile 1 red; a
-# number is a K tile or, in the epilogue, 64 columns. At which tick do tile 0's accumulators pass to the epilogue, and
-# what do the tensor cores do then?
+# The next picture has two tiles of C, of five K tiles each, on a time axis. (Assumed ticks: 1 to issue, 4 for a load, 2
+# to multiply a K tile, 1 to read or to write 64 columns.) Tile 0 is blue, tile 1 red; a number is a K tile or, in the
+# epilogue, 64 columns. At which tick do tile 0's accumulators pass to the epilogue, and what do the tensor cores do
+# then?
 
 # %%
 show_block()
 
 # %% [markdown]
-# Tile 0 is complete at tick 16. In that tick the epilogue begins to read it from one accumulator, and the tensor cores
-# begin to fill the other. Every hatched cell is a wait at an mbarrier.
+# At tick 16, when the epilogue begins to read tile 0 from one accumulator, the tensor cores begin to fill the other.
+#
 #
 # Operands must arrive faster on Blackwell. From the datasheets, the time in which an SM multiplies a K tile of
 # 128×256×64, and the rate at which A and B must arrive:
@@ -123,7 +123,7 @@ check("17.1", tmem_columns)
 # %% [markdown]
 # Three accumulators of 96 columns need 288, so the block allocates 512.
 #
-# **Exercise 17.2** (about 3 lines). Where is an element of C, and which warp can read it? Write `accumulator_place(m,
+# **Exercise 17.2** (about 3 lines). Write `accumulator_place(m,
 # n, accumulator, columns)` → (block, warp, lane, column) of the element at row m, column n of an accumulator, where
 # lane and column are those of tensor memory. Accumulators are `columns` wide and follow each other without gaps. The
 # warp is one of the block's four epilogue warps, 0 to 3. A pair of blocks, which comes later, has a tile of 256 rows:
@@ -173,9 +173,9 @@ check("17.2", accumulator_place)
 #     cute.arch.sync_threads()
 # ```
 #
-# **Exercise 17.3** (about 5 and 3 lines). Write your own. Theirs has three faults, and one of them costs time only:
-# for each call, say which other warp or block it affects, and when. One barrier of the block is enough in each
-# function. The check simulates a small GEMM around yours, and reads the number of columns from the PTX.
+# **Exercise 17.3** (about 5 and 3 lines). Write your own. Theirs has three faults, and one of them costs time only: for
+# each call, say which other warp or block it affects, and when. One barrier of the block is enough in each function.
+# The check simulates a small GEMM around yours.
 
 
 # %%
@@ -360,13 +360,13 @@ check("17.5", produce)
 # A commit to `empty` is right, because it arrives when the multiplications are complete. `mbarrier_arrive` would arrive
 # at once, when they may still read the stage.
 #
-# The MMA warp connects the two rings. It consumes stages, and it *produces* accumulators.
+# The MMA warp connects the two rings: it consumes stages, and *produces* accumulators.
 #
-# **Exercise 17.6** (about 14 lines). Write `multiply(steps)`. The table of mbarriers says what this warp waits for and
-# what it commits to. Decide for each of its two pipeline states: is it a consumer's or a producer's?
-# `steps.multiply(stage, accumulator, first)` calls your `issue` and elects its thread itself; `first` may be a run-time
-# value. One thread issues a commit, under `with cute.arch.elect_one():`. (A warp elects the same lane each time, so the
-# thread that commits is the one that multiplied.) This warp never waits for its own multiplications.
+# **Exercise 17.6** (about 14 lines). Write `multiply(steps)`. The table says what this warp waits for and commits to.
+# Which of its two pipeline states is a consumer's, which a producer's? `steps.multiply(stage, accumulator, first)`
+# calls your `issue` and elects its thread itself; `first` may be a run-time value. One thread issues a commit, under
+# `with cute.arch.elect_one():`. (A warp elects the same lane each time, so the thread that commits is the one that
+# multiplied.) This warp never waits for its own multiplications.
 
 
 # %%
@@ -409,8 +409,8 @@ check("17.6", multiply)
 # [tcgen05.fence](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-special-sync-operations-fence) after a
 # wait is in `steps.read` and `steps.multiply`.)
 #
-# When can the tensor cores have the accumulator back? Compare one accumulator with two, in the same ticks, for three
-# tiles of four K tiles:
+# When can the tensor cores have the accumulator back? Compare one accumulator with two, for three tiles of four K
+# tiles:
 
 # %%
 show_handover(1, 2)
@@ -472,7 +472,7 @@ check("17.7", store)
 # warps 0 to 3 store. Your `produce` waits for commits, your `release` for tensor memory. Which operation may still use
 # the block's memory when it ends?
 #
-# The host function is called with cute.Tensors of static shape. `tma_atoms(a, b, c, config)` returns the kernel's first
+# `tma_atoms(a, b, c, config)` returns the kernel's first
 # three arguments. `sizes` is (tiles of C along M, along N, K tiles, blocks); partial tiles count. Launch `sms` blocks
 # of six warps, but never more than tiles. Pass no `smem=`.
 
@@ -552,9 +552,9 @@ with suppress(NotImplementedError):  # until you have written all of it
 show_pair()
 
 # %% [markdown]
-# Each block loads its own rows of A and *half* of B. One thread of the first block issues a 256×256×16 multiplication,
-# and both SMs' tensor cores execute it, each for its own rows of C. A stage is smaller, so more stages fit beside two
-# boxes of C for each warp, 32 KiB, and 1 KiB for mbarriers and alignment:
+# Each block loads its own rows of A and *half* of B. One thread issues a 256×256×16 multiplication, and both SMs'
+# tensor cores execute it, each for its own rows of C. A stage is smaller, so more stages fit beside two boxes of C for
+# each warp, 32 KiB, and 1 KiB for mbarriers and alignment:
 
 # %%
 for pair in (False, True):
@@ -713,8 +713,8 @@ def make_pair_gemm(config, sms):
 check("17.10", make_pair_gemm)
 
 # %% [markdown]
-# Neither does: the leader's multiplications write block 1's tensor memory, so both must have allocated, and each block
-# arrives at mbarriers of the other, so neither may end first.
+# Neither does: the leader's multiplications write block 1's tensor memory, so both must have allocated; each arrives at
+# mbarriers of the other, so neither may end first.
 #
 # ## Speed
 #
@@ -823,9 +823,9 @@ def quantize_mx(block):
 check("17.11", quantize_mx)
 
 # %% [markdown]
-# Scaled, a block's largest element is anywhere from 256 to 512, and above 448 it is clipped. With only eight
-# magnitudes, nvfp4 cannot afford that: its scale is an e4m3, which maps the largest element to about 6. e4m3 itself
-# covers only 2⁻⁹ to 448, so one fp32 scale brings the whole tensor into that range.
+# Scaled, a block's largest element is anywhere from 256 to 512, and above 448 it is clipped. With eight magnitudes,
+# nvfp4 cannot afford that: its scale is an e4m3, which maps the largest element to about 6. e4m3 covers only 2⁻⁹ to
+# 448, so one fp32 scale brings the tensor into that range.
 #
 # **Exercise 17.12** (about 8 lines). Write `quantize_nv(block, tensor_scale)` → (scale, elements) for 16 numbers. The
 # scale is the largest magnitude / 6 / tensor_scale, rounded to the nearest e4m3, at most 448. The elements are a list

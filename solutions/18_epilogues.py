@@ -115,8 +115,8 @@ for x in (3, -3):
     print(f"gelu({x}) = {exact:.5f}, by the fast tanh up to {error:.5f} off: {error / abs(exact):.2%}")
 
 # %% [markdown]
-# At x = 30, tanh's argument u is so large that e²ᵘ overflows to ∞. Written as (e²ᵘ − 1) / (e²ᵘ + 1), tanh becomes ∞/∞,
-# which is NaN; as 1 − 2 / (e²ᵘ + 1) it becomes 1, as it should.
+# At x = 30, e²ᵘ overflows to ∞, where u is tanh's argument. (e²ᵘ − 1) / (e²ᵘ + 1) is then ∞/∞, NaN; 1 − 2 / (e²ᵘ + 1)
+# is 1, as it should be.
 #
 # The fast tanh is off by up to 2⁻¹¹ of itself (PTX ISA). For negative x, 1 + tanh cancels, and the error stays: a small
 # gelu(x) loses most of its digits, which the check allows.
@@ -150,15 +150,14 @@ def every_row(bias, rows):
 check("18.2", every_row)
 
 # %% [markdown]
-# With a stride of 0, the coordinate moves and the offset does not. The picture shows (4,8):(0,1):
+# With a stride of 0, the coordinate moves and the offset does not, as in (4,8):(0,1):
 
 # %%
 show_layout("(4,8):(0,1)")
 
 # %% [markdown]
-# The kernel around your function is notebook 10's, with a small tile of 64×64 to keep the simulator fast. It partitions
-# this matrix, called D, exactly as it partitions C. The result, tCgD, has the address of D's element for each of a
-# thread's accumulators.
+# The kernel around your function is notebook 10's, with a small tile of 64×64 for the simulator. It partitions this
+# matrix, called D, like C: tCgD has the address of D's element for each of a thread's accumulators.
 #
 # ## An epilogue is a function
 #
@@ -204,9 +203,9 @@ check("18.3", bias_gelu)
 # | `cute.make_rmem_tensor(shape, Float32)` | new registers |
 # | `cute.elem_less(a, b)` | whether a < b in every mode |
 #
-# tCrC, tCgD and coordinates have one shape; each takes a single index, from 0 to `cute.size(…)` − 1. Which of these
-# facts does the compiler know, and which only the running thread: how many accumulators a thread has, and which of them
-# are inside C? (`cutlass.range_constexpr(n)` is a loop that is unrolled at compile time.)
+# tCrC, tCgD and coordinates have one shape; each takes a single index, from 0 to `cute.size(…)` − 1. Which does the
+# compiler know, and which only the running thread: how many accumulators a thread has, and which of them are inside C?
+# (`cutlass.range_constexpr(n)` is a loop that is unrolled at compile time.)
 
 
 # %%
@@ -318,12 +317,12 @@ show_costs("fused_epilogues", "NVIDIA H200", ("bias + GELU", "bias + GELU, coope
 # - *bias + GELU, cooperative* adds 2.2% at 8192³, between your two numbers; its plain GEMM is cooperative, too. With
 #   half of K it adds 5.6%, where you expect 3.1 to 5.9. *bias + GELU* is a ping-pong kernel: one warpgroup's epilogue
 #   overlaps the other's multiplications, and it adds 1.1 to 1.2%.
-# - *residual* adds 4.2%, more than one and a half times the estimate, which counts bandwidth only. In a cooperative
-#   kernel all warpgroups reach the epilogue together, so probably nothing hides the latency of the loads.
+# - *residual* adds 4.2%, not 2.4: the estimate counts bandwidth only. In a cooperative kernel all warpgroups reach the
+#   epilogue together, so probably nothing hides the latency of the loads.
 # - *SwiGLU* is 0.7% faster than the plain GEMM at both shapes: it needs one tanh for two accumulators, and stores half
 #   as much.
 #
-# GELU is 9 to 16% faster than what torch.compile makes, SwiGLU 8 to 18% faster than torch's two GEMMs and two kernels.
+# GELU is 9 to 16% faster than torch.compile's, SwiGLU 8 to 18% faster than torch's.
 # The residual is 3 to 5% faster than `torch.addmm` only because of the copy: at 4.2 TB/s it takes 56 of 669 µs at
 # 4096×14336×4096, and the rest, 613, is less than the fused kernel's 646. Where D may be overwritten, `d.addmm_` needs
 # no copy. The next table has such rivals: cuBLAS in place, cuBLASLt's own epilogue (`torch._addmm_activation`), and the
@@ -345,9 +344,8 @@ show_fused_speeds(gelu_kernel, gate_kernel)
 # %% [markdown]
 # ## An epilogue of your own
 #
-# To convert C to FP8 you need a scale, and for the scale the largest |C| of the whole matrix. No function of single
-# elements computes that: threads must exchange their values. So each block finds the maximum of its tile, and a second,
-# tiny kernel reduces these.
+# To convert C to FP8 you need a scale, and for it the largest |C| of the matrix, so threads must exchange values. Each
+# block finds the maximum of its tile, and a second, tiny kernel reduces these.
 #
 # **Exercise 18.7** (about 20 lines). From an empty cell, write `tile_amax(a, b, amax)`, a `@cute.jit` host function,
 # and the epilogue of its kernel, also `@cute.jit`. a is (M, K) and b (N, K), both bf16. `amax` is fp32 and has one
@@ -409,15 +407,14 @@ check("18.7", tile_amax)
 # store C in bf16 and convert it in a second pass, or scale by the maximum of the previous training step (*delayed
 # scaling*).
 #
-# CUTLASS composes such functions from a library, as an *epilogue visitor tree*: your `every_row` is its row broadcast,
-# `fetch` its auxiliary load, this exercise its scalar reduction. Its producer warp also loads a residual's D by TMA,
-# during the main loop: a cure for the latency above.
+# CUTLASS composes such functions as an *epilogue visitor tree*: your `every_row` is its row broadcast, `fetch` its
+# auxiliary load, this exercise its scalar reduction. A producer warp of its loads a residual's D by TMA, during the
+# main loop: the cure for the latency above.
 #
 # ## What to remember
 #
 # - An epilogue is a function of values in registers, and rounding comes last.
-# - A thread finds the operands of its accumulators by partitioning their matrix like C; a stride of 0 turns a vector
-#   into a matrix.
+# - Partition an operand's matrix like C; a stride of 0 turns a vector into a matrix.
 # - If one thread needs two columns of the result, reorder the weights so that it gets both. You do it once.
 # - Estimate an epilogue by its special functions and its bytes, relative to a tile's main loop.
 #

@@ -61,7 +61,7 @@ check("19.1", linear_backward)
 # ## What fusion did not keep
 #
 # Now y = gelu(z), where z = x · Wᵀ + bias. By the chain rule ∂L/∂z = grad · gelu′(z), and from z down it is the linear
-# layer again. But z existed only in registers. There are two ways to get it back, with these prices at 4,096 tokens and
+# layer again. But z existed only in registers. There are two ways to get it back, with prices at 4,096 tokens and
 # 14,336 features:
 #
 # - The kernel stores z along with y, and the backward reads it. That takes about 56 µs, and 117 MB a layer until then.
@@ -97,10 +97,9 @@ check("19.2", linear_gelu_backward)
 #
 # ## The fake: what is known without data
 #
-# When torch.compile traces a model, tensors have shapes and no data; sizes may be symbols, `s0` instead of 5. Each
-# operator must state the shape, dtype and device of its result: the function that does so is its **fake**. It must not
-# read data or call a kernel. If it asks for a size's *value*, torch recompiles for each new size. The compiler trusts
-# it, right or wrong.
+# When torch.compile traces a model, tensors have shapes and no data; sizes may be symbols, `s0` instead of 5. A
+# function that states an operator's result, its shape, dtype and device, is its **fake**. It must not read data. If it
+# asks for a size's *value*, torch recompiles for each new size. The compiler trusts it, right or wrong.
 #
 # **Exercise 19.3** (about 1 line). Write `linear_fake(x, weight)`: a new tensor like the result of a linear layer,
 # contiguous, for x (…, in) with any number of modes. It computes nothing, and asks for no size's value: which everyday
@@ -132,7 +131,7 @@ check("19.3", linear_fake)
 # | `autocast` | `register_autocast(device, dtype)` | the dtype to cast to, for one device type |
 # | `torch.cuda.graph` | nothing | but the launch must use the current stream and must not synchronize |
 #
-# Here is a colleague's registration, of a function that needs its argument's data, as a kernel does:
+# A colleague's registration, of a function that needs data, as a kernel does:
 
 
 # %%
@@ -221,11 +220,11 @@ linear_gelu = register("page19::linear_gelu", forward, fake, backward)
 
 # %% [markdown]
 # `torch.library.opcheck` tests whether the fake agrees with the real result, and whether forward and backward can be
-# traced with symbolic sizes. `gradcheck` compares the backward with finite differences, and `gradgradcheck` its own
-# derivative, since it is made of operators. In these dtypes torch computes the product, so this tests all that you
-# wrote but not the kernel.
+# traced with symbolic sizes. `gradcheck` compares the backward with finite differences, `gradgradcheck` its derivative.
+# In these dtypes torch computes the product: this tests what you wrote, not the kernel.
 
 # %%
+torch.manual_seed(10)
 x, weight, bias = (torch.randn(shape, requires_grad=True) for shape in ((2, 3, 8), (16, 8), (16,)))
 for question, verdict in torch.library.opcheck(linear_gelu, (x, weight, bias)).items():
     print(f"{question}: {verdict}")
@@ -286,9 +285,8 @@ def use_kernels(module):
 check("19.5", use_kernels)
 
 # %% [markdown]
-# A new KernelLinear in each place would need the old parameters, training mode and hooks, under every name. Only
-# `forward` differs, and Python finds it in the object's class. What the kernel cannot take, torch computes, with a
-# warning.
+# A new KernelLinear would need the old one's parameters, mode and hooks, under every name. Only `forward` differs, and
+# Python finds it in the object's class. What the kernel cannot take, torch computes, with a warning.
 #
 # ## A Llama MLP
 #
@@ -322,11 +320,11 @@ wide = [torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in
 print("gated, first derivatives:", torch.autograd.gradcheck(gated_linear, wide))
 
 # %% [markdown]
-# **Exercise 19.6** (about 3 and about 1 line). Complete the module `GatedMLP`. `GatedMLP(plain, gated_linear)` takes a
-# `LlamaMLP`, whose layers `gate_proj`, `up_proj` and `down_proj` have no biases, and an operator. Its `forward(x)` is
-# `down_proj` of `gated_linear(x, gate_up)`. Its parameters are gate_up (2 · features, hidden), interleaved as above,
-# which an optimizer can train, and those of `plain.down_proj`; it keeps nothing else of `plain`. x may have any number
-# of dimensions. `torch.stack(tensors, dim)` makes a new mode at position `dim`.
+# **Exercise 19.6** (about 3 and about 1 line). Complete the module `GatedMLP(plain, gated_linear)`. `plain` is a
+# `LlamaMLP`, whose layers `gate_proj`, `up_proj` and `down_proj` have no biases. `forward(x)` is `down_proj` of
+# `gated_linear(x, gate_up)`. Its parameters are gate_up (2 · features, hidden), interleaved as above, which an
+# optimizer can train, and those of `plain.down_proj`; it keeps nothing else of `plain`. x may have any number of
+# dimensions. `torch.stack(tensors, dim)` makes a new mode at position `dim`.
 
 
 # %%
@@ -368,14 +366,13 @@ for name, module in modules.items():
     print(f"bf16: off by {off:.1e} of {float(expected.abs().max()):.2f}")
 
 # %% [markdown]
-# In fp32 torch computes the products of all three, so this shows only that the rows are in the right order. Under
-# autocast the gated one runs the kernel, in the simulator: it rounds once where torch rounds gate, silu, up and the
-# product.
+# In fp32 torch computes all products: this shows only that the rows are in order. Under autocast the gated one runs the
+# kernel, in the simulator, and rounds once where torch rounds gate, silu, up and the product.
 #
 # ### What it gains
 #
 # The table has Llama 3 8B's MLP in bf16; *two GEMMs, the first gated* is your `GatedMLP`, with the course's kernels.
-# How large can the gain be? Three GEMMs of 4,096 tokens are 1.44 · 10¹² operations, about 2 ms. The kernels for silu
+# How large can the gain be? Three GEMMs of 4,096 tokens take about 2 ms. The kernels for silu
 # and the product, which the gate does without, read and write 587 MB, five times 117.
 
 # %%
@@ -445,7 +442,7 @@ check("19.7", shard)
 show_shards(2)
 
 # %% [markdown]
-# The next cell plays two ranks on one machine. Then it estimates the time of 4,096 tokens on several GPUs: in a ring, a
+# The next cell plays two ranks on one machine, then estimates the time of 4,096 tokens on several GPUs: in a ring, a
 # rank sends 2 · (world − 1) / world of the matrix, by NVLink at 450 GB/s (H200's datasheet), or by a network card of
 # 400 Gbit/s.
 
@@ -471,7 +468,7 @@ for world in (2, 4, 8):
 # - The gradients of a linear layer are two GEMMs, with transposed operands.
 # - If fusion does not store an intermediate result, the backward must compute it again.
 # - A kernel becomes a layer once you register facts *about* it: a fake, a backward made of operators, an autocast
-#   dtype. And it must launch on the current stream.
+#   dtype.
 # - Split an MLP by features: one all-reduce in the forward, one in the backward.
 #
 # ## Test yourself
