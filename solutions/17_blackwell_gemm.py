@@ -153,8 +153,7 @@ check("17.2", accumulator_place)
 # | `dealloc_tmem(pointer, columns)` | one warp | frees the columns |
 #
 # Tensor memory does not come free by itself when the block ends: PTX requires a kernel to free it, and otherwise the
-# next block on the SM may wait for it forever. (A block of this page's kernel fills its SM; the rule matters where two
-# share one.)
+# next block on the SM may wait for it forever. (Ours fills its SM; the rule matters where two share one.)
 #
 # All six warps call a colleague's `allocate` before their work, and `release` after it:
 #
@@ -764,8 +763,7 @@ with suppress(NotImplementedError):  # until you have written both
 #
 # </details>
 #
-# <details><summary>3. Blocks compute the tiles i, i + blocks, … Why may another order, notebook 12's, be
-# faster?</summary>
+# <details><summary>3. Blocks compute the tiles i, i + blocks, … Why may notebook 12's order be faster?</summary>
 #
 # Blocks that run together then compute a compact part of C, and load fewer different rows of A and B into L2.
 #
