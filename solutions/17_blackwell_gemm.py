@@ -215,7 +215,7 @@ check("17.3", tensor_memory)
 # One bf16 instruction multiplies M × 16 by 16 × N and adds the product to M × N accumulators in tensor memory. M is 64
 # or 128, or 256 in a pair of blocks, half of the rows in each; N is at most 256 ([Matrix
 # Shape](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-matrix-shape)). In PTX, the operands are the
-# accumulators' address, the descriptors of A and B, one of shape and types, four masks, and a predicate: add to the
+# accumulators' address, the descriptors of A and B, one of shape and types, four for lanes, and a predicate: add to the
 # accumulators, or overwrite them. `kind::f16` is for fp16 and bf16. A K tile of 64 takes four instructions:
 
 # %%

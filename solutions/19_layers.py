@@ -11,7 +11,7 @@
 # A kernel behind a Python function works until you call `backward()`, `torch.compile` or `autocast`: each needs to know
 # something about it. Here notebook 18's epilogues become layers of a Llama MLP that torch treats as its own.
 #
-# > **After this page you can** derive the gradients of a fused layer as GEMMs, register a kernel as an operator of
+# > **After this page you can** derive the gradients of a fused layer as GEMMs, make a kernel an operator of
 # > torch, put it into a model without touching the model's code, and split an MLP's weights so that its GPUs need one
 # > all-reduce.
 # >
