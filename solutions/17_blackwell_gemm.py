@@ -11,19 +11,18 @@
 #
 # On Hopper the accumulators are in registers, 128 in each of 256 threads, and it takes all 128 threads of a warpgroup
 # to issue a multiplication. On Blackwell the accumulators leave the registers too, and *one* thread issues a
-# multiplication.
+# multiplication. Blackwell means B200 and B300 here: the RTX GPUs of that name have neither tensor memory nor tcgen05.
 #
-# You write the parts of such a kernel, the loops of its three roles, and the kernel itself, for one block and then for
-# two that multiply together. **This kernel has never run on a Blackwell GPU**, because none was available when the
-# course was made: benefits are counted here, not measured. `check` compiles the kernel for Blackwell and simulates it;
-# on a Blackwell GPU it also runs it. The problem is notebook 10's: C = A · Bᵀ, `gemm(a, b, c)`, bf16, accumulated in
-# fp32.
+# You write such a kernel's parts, its three loops, and the kernel itself, for one block and then for two that multiply
+# together. **This kernel has never run on a Blackwell GPU**, because none was available when the course was made:
+# benefits are counted here, or measured by others. `check` compiles the kernel and simulates it; on a B200 it also runs
+# it. The problem is notebook 10's: C = A · Bᵀ, `gemm(a, b, c)`, bf16, accumulated in fp32.
 #
 # > **After this page you can** allocate tensor memory and say which warp may read which part of it, issue
 # > multiplications from one thread and let other warps wait for them, give six warps their roles in one kernel, and let
 # > two blocks share a tile.
 # >
-# > **It takes** about 160 minutes, on any machine; its appendix about 30 more, on four-bit and eight-bit numbers with a
+# > **It takes** about 160 minutes, on any machine; its appendix about 30 more, on numbers with a
 # > shared scale.
 
 # %%
@@ -34,12 +33,11 @@ from cutlass import BFloat16, Boolean, Float32, Int32
 
 from tutorlib import (
     BLACKWELL_OPCODES, TCGEN05, TensorSpec, allocated_columns, block_formats, check, compare_on_gpu, compile_cute,
-    hardware_of, ring_stages, show_blackwell, show_block, show_handover, show_pair, show_scaled, show_source,
-    show_tensor_memory, story,
+    hardware_of, ring_stages, show_blackwell, show_block, show_handover, show_pair, show_scaled, show_tensor_memory,
+    story,
 )  # fmt: skip
 from tutorlib.kernels.blackwell import (
-    PAIR, SMS, BlackwellConfig, Block, Parts, TileSteps, Tma, await_empty, make_blackwell_gemm, make_block,
-    make_t2r, tma_atoms,
+    PAIR, SMS, BlackwellConfig, Parts, TileSteps, Tma, make_blackwell_gemm, make_block, make_t2r, tma_atoms,
 )  # fmt: skip
 
 # %% [markdown]
@@ -60,36 +58,38 @@ show_blackwell()
 # | completion | `wait_group`, in the consumer warps | `tcgen05.commit`: an arrival at an mbarrier, for any warp |
 # | epilogue | the same warps; to overlap: ping-pong, deferred stores | other warps, while the next tile is multiplied |
 #
-# The next picture has two tiles of C, of five K tiles each, on a time axis. (The durations are assumed: 1 tick to issue
-# an instruction, 4 for a load, 2 to multiply a K tile, 1 to read or to write 64 columns.) Tile 0 is blue and tile 1
-# red; a number is a K tile or, in the epilogue, a group of 64 columns. Find the tick at which tile 0's accumulators
-# pass to the epilogue. What do the tensor cores do then?
+# The next picture has two tiles of C, of five K tiles each, on a time axis. (Assumed ticks: 1 to issue, 4 for a load, 2
+# to multiply a K tile, 1 to read or to write 64 columns.) Tile 0 is blue, tile 1 red; a number is a K tile or, in the
+# epilogue, 64 columns. At which tick do tile 0's accumulators pass to the epilogue, and what do the tensor cores do
+# then?
 
 # %%
 show_block()
 
 # %% [markdown]
-# Tile 0 is complete at tick 16. In that tick the epilogue begins to read it from one accumulator, and the tensor cores
-# begin to fill the other. Every hatched cell is a wait at an mbarrier.
+# At tick 16, when the epilogue begins to read tile 0 from one accumulator, the tensor cores begin to fill the other.
 #
-# One thing gets harder on Blackwell: operands must arrive faster. From the datasheets, this is how long one SM takes to
-# multiply a K tile of 128×256×64, and the rate at which A and B must arrive:
+#
+# Operands must arrive faster on Blackwell. From the datasheets, the time in which an SM multiplies a K tile of
+# 128×256×64, and the rate at which A and B must arrive:
 
 # %%
 for name in ("NVIDIA H200", "NVIDIA B200"):
     gpu = hardware_of(name)
     seconds = 2 * 128 * 256 * 64 / (gpu.flops["bf16"] / gpu.sms)
-    print(f"{name}: {seconds * 1e9:.0f} ns, {2 * (128 + 256) * 64 / seconds / 1e9:.0f} GB/s into each of {gpu.sms} SMs")
+    rate = 2 * (128 + 256) * 64 / seconds
+    print(f"{name}: {seconds * 1e9:.0f} ns, {rate / 1e9:.0f} GB/s into each of {gpu.sms} SMs", end=", ")
+    print(f"{rate * gpu.sms / 1e12:.1f} TB/s in all; pairs of blocks: {rate * gpu.sms / 1.5e12:.1f}")
 
 # %% [markdown]
-# The second half of this page reduces the bytes, with pairs of blocks. On Hopper that gained nothing (notebook 15);
-# that it does here is a guess.
+# The second half of this page reduces the bytes by a third, with pairs of blocks. On Hopper that gained nothing
+# (notebook 15); we have not measured a B200's L2.
 #
 # ## Tensor memory
 #
 # Tensor memory is a matrix of 32-bit words in each SM, with 128 rows and 512 columns: 256 KiB, as much as the register
-# file. PTX calls its rows **lanes**, which are not those of a warp. A 128×256 tile of fp32 accumulators takes one lane
-# for each row of C and one column for each column of C, so two of them fit.
+# file. PTX calls its rows **lanes**, which are not those of a warp. A 128×256 tile of fp32 accumulators takes a row for
+# each row of C and a column for each column of C, so two of them fit.
 
 # %%
 show_tensor_memory(columns=256, accumulators=2)
@@ -123,7 +123,7 @@ check("17.1", tmem_columns)
 # %% [markdown]
 # Three accumulators of 96 columns need 288, so the block allocates 512.
 #
-# **Exercise 17.2** (about 3 lines). Where is an element of C, and which warp can read it? Write `accumulator_place(m,
+# **Exercise 17.2** (about 3 lines). Write `accumulator_place(m,
 # n, accumulator, columns)` → (block, warp, lane, column) of the element at row m, column n of an accumulator, where
 # lane and column are those of tensor memory. Accumulators are `columns` wide and follow each other without gaps. The
 # warp is one of the block's four epilogue warps, 0 to 3. A pair of blocks, which comes later, has a tile of 256 rows:
@@ -153,7 +153,7 @@ check("17.2", accumulator_place)
 # | `dealloc_tmem(pointer, columns)` | one warp | frees the columns |
 #
 # Tensor memory does not come free by itself when the block ends: PTX requires a kernel to free it, and otherwise the
-# next block on the SM may wait for it forever.
+# next block on the SM may wait for it forever. (Ours fills its SM; the rule matters where two share one.)
 #
 # All six warps call a colleague's `allocate` before their work, and `release` after it:
 #
@@ -172,9 +172,9 @@ check("17.2", accumulator_place)
 #     cute.arch.sync_threads()
 # ```
 #
-# **Exercise 17.3** (about 5 and 3 lines). Write your own. Theirs has three faults, and one of them costs time only:
-# for each call, say which other warp or block it affects, and when. One barrier of the block is enough in each
-# function. The check simulates a small GEMM around yours, and reads the number of columns from the PTX.
+# **Exercise 17.3** (about 5 and 3 lines). Write your own. Theirs has three faults, and one of them costs time only: for
+# each call, say which other warp or block it affects, and when. One barrier of the block is enough in each function.
+# The check simulates a small GEMM around yours.
 
 
 # %%
@@ -205,18 +205,18 @@ check("17.3", tensor_memory)
 
 # %% [markdown]
 # The colleague's warps read the address before the barrier, when warp 4 may not have written it. Warp 4 frees the
-# columns before the barrier, when other warps may still read them. The late relinquish costs the next block time only.
+# columns before the barrier, when other warps may still read them. The late relinquish costs time only, of a second
+# block on the SM.
 #
 # Your barrier in `allocate` has a second job: before it, one warp initializes the mbarriers.
 #
 # ## tcgen05.mma
 #
-# One bf16 instruction multiplies M × 16 by 16 × N and adds the product to M × N accumulators in tensor memory. A
-# block's instruction has M = 64 or 128, one of a pair of blocks M = 128 or 256, half of the rows in each block; N is at
-# most 256 ([Matrix Shape](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-matrix-shape)). In PTX, the
-# operands are the accumulators' address, the descriptors of A and B, a descriptor of shape and types, four registers
-# that mask lanes, and a predicate: add to the accumulators, or overwrite them. `kind::f16` is for fp16 and bf16;
-# `collector::a::discard` says not to keep A for the next instruction. A K tile of 64 takes four instructions:
+# One bf16 instruction multiplies M × 16 by 16 × N and adds the product to M × N accumulators in tensor memory. M is 64
+# or 128, or 256 in a pair of blocks, half of the rows in each; N is at most 256 ([Matrix
+# Shape](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-matrix-shape)). In PTX, the operands are the
+# accumulators' address, the descriptors of A and B, one of shape and types, four for lanes, and a predicate: add to the
+# accumulators, or overwrite them. `kind::f16` is for fp16 and bf16. A K tile of 64 takes four instructions:
 
 # %%
 alone = compile_cute(make_blackwell_gemm(), [TensorSpec((4096, 4096), "bf16")] * 3, "sm_100a")
@@ -272,6 +272,8 @@ mma = make_umma, issue
 check("17.4", mma)
 
 # %% [markdown]
+# Only K block 0 of a tile's first K tile overwrites: it clears what the last tile left.
+#
 # ### Commit
 #
 # The instruction returns at once. `tcgen05.commit(barrier)` asks for one arrival at an mbarrier, to be made *when
@@ -289,31 +291,38 @@ check("17.4", mma)
 # | `ready` | accumulator | a commit | epilogue |
 # | `free` | accumulator | 4 arrivals, one from each epilogue warp | MMA warp |
 #
-# **Predict.** The MMA warp commits to `empty` right after it issues a stage's multiplications, and moves on to the next
-# stage. In notebook 15 an `mbarrier_arrive` at that place was a bug. Why is a commit right?
+# **Predict.** The MMA warp commits to `empty` right after it issues a stage's multiplications. In notebook 15 an
+# `mbarrier_arrive` at that place was a bug. Why is a commit right?
 #
 # ## Three loops
 #
 # A block computes `steps.tiles` tiles of C, one after the other, and a tile takes `steps.k_tiles` K tiles. The rings do
-# not start over at a new tile: index and phase carry on. Your loops need the mbarriers, `tiles`, `k_tiles`, `stages`,
-# `accumulators`, `stage_bytes` and `parts`, and the four steps at the end. (`leads`, `rank`, `both` and `leader` are
-# for pairs of blocks.)
+# not start over at a new tile: index and phase carry on. Your loops need these of `steps`:
+#
+# | | |
+# |---|---|
+# | `full`, `empty`, `ready`, `free` | the first mbarrier of each kind; add a stage or an accumulator |
+# | `tiles` | known at run time |
+# | `k_tiles`, `stages`, `accumulators`, `parts` | known at compile time; `parts`: of an accumulator's columns |
+# | `stage_bytes` | what a stage's loads bring |
+#
+# and its four steps:
 
 # %%
 from inspect import signature
 
-print(TileSteps.__doc__)
 for step in (TileSteps.load, TileSteps.multiply, TileSteps.read, TileSteps.write):
     print(f"{step.__name__}{signature(step)}: {step.__doc__}")
 
 # %% [markdown]
-# A colleague runs notebook 15's producer once for each tile of C, with a pipeline state that is made at the tile's
-# start. With four stages and K = 512 it passes every test. **Predict:** at which other K is it right, and what happens
-# first at K = 320, a wrong result or a deadlock?
+# A colleague makes the producer's pipeline state anew for each tile of C, as in 15.5. With four stages and K = 512 it
+# passes every test. **Predict:** what happens at K = 256, and what at K = 320?
 #
-# **Exercise 17.5** (about 8 lines). Write `produce(steps)`, the TMA warp's loop, for every K: the K tiles of all of the
-# block's tiles go round the ring, each loaded as early as its stage allows, with one wait for each. `number` in
+# **Exercise 17.5** (about 11 lines). Write `produce(steps)`, the TMA warp's loop, for every K: the K tiles of all of
+# the block's tiles go round the ring, each loaded as early as its stage allows, with one wait for each. `number` in
 # `steps.load(number, k_tile, stage)` counts the block's own tiles from 0; the whole warp calls it, as in notebook 15.
+# The block must not end while a commit to one of its mbarriers is in flight, and no load waits for the last ones. Which
+# waits are missing, and what do you know of their phases?
 
 # %%
 from cutlass.pipeline import PipelineUserType, make_pipeline_state
@@ -322,7 +331,7 @@ from cutlass.pipeline import PipelineUserType, make_pipeline_state
 # %%
 @cute.jit
 def produce(steps: TileSteps):
-    ### BEGIN SOLUTION (about 8 lines)
+    ### BEGIN SOLUTION (about 11 lines)
     state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
     for number in cutlass.range(steps.tiles, unroll=1):
         for k_tile in cutlass.range(steps.k_tiles, unroll=1):
@@ -331,6 +340,9 @@ def produce(steps: TileSteps):
                 cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
             steps.load(number, k_tile, state.index)
             state.advance()
+    for _ in cutlass.range(steps.stages, unroll=1):
+        cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
+        state.advance()
     ### END SOLUTION
 
 
@@ -338,20 +350,22 @@ def produce(steps: TileSteps):
 check("17.5", produce)
 
 # %% [markdown]
-# The colleague's loop is right where a tile ends at stage 0 in the phase in which it began: after an even number of
-# rounds, so where K is a multiple of 2 · 4 · 64 = 512. At K = 320 a tile has five K tiles. In the second one the loop
-# waits until stage 1 is read for the second time, and the MMA warp until it is filled for the second time: a deadlock.
+# The colleague's loop is right after an even number of rounds, where K is a multiple of 2 · 4 · 64 = 512. At K = 256,
+# one round, the second tile's first waits pass at once, and stages are overwritten before they are read: a wrong
+# result. At K = 320 a tile has five K tiles. In the second one the loop waits until stage 1 is read for the second
+# time, and the MMA warp until it is filled for the second time: a deadlock. At the end the state carries on, too: wait
+# as for one more load into each stage.
 #
-# Why a commit to `empty` is right: `mbarrier_arrive` arrives at once, when the multiplications may still read the
-# stage. A commit arrives when they are complete.
+# A commit to `empty` is right, because it arrives when the multiplications are complete. `mbarrier_arrive` would arrive
+# at once, when they may still read the stage.
 #
-# The MMA warp connects the two rings. It consumes stages, and it *produces* accumulators.
+# The MMA warp connects the two rings: it consumes stages, and *produces* accumulators.
 #
-# **Exercise 17.6** (about 14 lines). Write `multiply(steps)`. The table of mbarriers says what this warp waits for and
-# what it commits to. Decide for each of its two pipeline states: is it a consumer's or a producer's?
-# `steps.multiply(stage, accumulator, first)` calls your `issue` and elects its thread itself; `first` may be a run-time
-# value. One thread issues a commit, under `with cute.arch.elect_one():`. (A warp elects the same lane each time, so the
-# thread that commits is the one that multiplied.) This warp never waits for its own multiplications.
+# **Exercise 17.6** (about 14 lines). Write `multiply(steps)`. The table says what this warp waits for and commits to.
+# Which of its two pipeline states is a consumer's, which a producer's? `steps.multiply(stage, accumulator, first)`
+# calls your `issue` and elects its thread itself; `first` may be a run-time value. One thread issues a commit, under
+# `with cute.arch.elect_one():`. (A warp elects the same lane each time, so the thread that commits is the one that
+# multiplied.) This warp never waits for its own multiplications.
 
 
 # %%
@@ -378,16 +392,15 @@ def multiply(steps: TileSteps):
 check("17.6", multiply)
 
 # %% [markdown]
-# The state of the stages is a consumer's. That of the accumulators is a producer's, so its first wait for `free`
-# returns at once.
+# The stages' state is a consumer's, the accumulators' a producer's: its first wait for `free` returns at once.
 #
 # ### The epilogue
 #
 # An epilogue warp reads its 32 lanes in parts of 64 columns, so that each thread holds 64 accumulators of one row.
 # `steps.read(accumulator, part)` issues that load, `tcgen05.ld`, which is asynchronous too: the registers are valid
-# after `tcgen05.wait::ld`, which CuTe calls `cute.arch.fence_view_async_tmem_load()`. `steps.write(number, part)` then
-# does what notebook 14's epilogue did: round, store into a swizzled box in shared memory, proxy fence, TMA store; it
-# also waits until a box may be overwritten.
+# after `tcgen05.wait::ld`, which CuTe calls `cute.arch.fence_view_async_tmem_load()`. `steps.write(number, part)` is
+# notebook 14's epilogue: round, store into a swizzled box in shared memory, proxy fence, TMA store; it also waits until
+# a box may be overwritten.
 #
 # `free` tells the MMA warp that the reads are over. After `tcgen05.wait::ld`, which the whole warp executes, they are,
 # in all 32 lanes. `mbarrier_arrive` is a *release*, and the wait for the mbarrier an *acquire*: together they order
@@ -395,15 +408,15 @@ check("17.6", multiply)
 # [tcgen05.fence](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-special-sync-operations-fence) after a
 # wait is in `steps.read` and `steps.multiply`.)
 #
-# When can the tensor cores have the accumulator back? Compare one accumulator with two, in the same ticks, for three
-# tiles of four K tiles:
+# When can the tensor cores have the accumulator back? Compare one accumulator with two, for three tiles of four K
+# tiles:
 
 # %%
 show_handover(1, 2)
 
 # %% [markdown]
-# With one accumulator, the tensor cores are idle from tick 14, when tile 0 is complete, to tick 21: the epilogue reads
-# the tile's last part only in tick 20. With two, they are never idle as long as a tile's epilogue takes no longer than
+# With one accumulator, the tensor cores are idle in ticks 14 to 20: tile 0 is complete, and the epilogue reads its last
+# part only in tick 20. With two, they are never idle as long as a tile's epilogue takes no longer than
 # the next tile's main loop.
 #
 # **Exercise 17.7** (about 11 lines). Write `store(steps)`, the loop of each of the four epilogue warps. Every tile has
@@ -433,57 +446,39 @@ def store(steps: TileSteps):
 check("17.7", store)
 
 # %% [markdown]
+# After the last part is in registers, and before its write: a write needs no tensor memory.
+#
 # ## From loops to a kernel
 #
-# The four steps that your loops call are the course's, around your `issue`. `steps.load` and `steps.write` are notebook
-# 14's. `steps.read` copies from tensor memory to registers; `make_t2r` makes that copy:
-
-# %%
-show_source(make_t2r)
-
-# %% [markdown]
-# With `32x32b.x64`, a lane reads 64 columns of its own row into 64 registers. `make_tmem_copy` tiles this over the four
-# epilogue warps; the result is a TiledCopy.
+# The four steps that your loops call are the course's, around your `issue`. `steps.read` takes its copy from the
+# course's `make_t2r`: by `32x32b.x64`, a lane reads 64 columns of its own row into 64 registers.
 #
 # ### The kernel, and its launch
 #
 # `make_block` is notebook 14's setup, with two rings in place of one: it allocates shared memory, initializes the
-# mbarriers and cuts the matrices into boxes. `block.steps_in(acc)` adds the accumulators at the pointer that your
-# `allocate` returns.
-
-# %%
-show_source(Block, await_empty)
-
-# %% [markdown]
-# A block must not end while an operation is in flight that uses its memory or its mbarriers. `release` takes care of
-# tensor memory; two cases are left. The last commits arrive at `empty` mbarriers for which no loop waits:
-# `await_empty(steps)` waits for them: at each stage as the producer would before one more load. A producer's phase
-# starts at 1 and flips in each of `total // stages` rounds. And TMA may still be reading the boxes of the last tile:
-# `cute.arch.cp_async_bulk_wait_group(0, read=True)`, in the warps that stored them.
+# mbarriers and cuts the matrices into boxes. It returns a block with `block.warp`, the warp's number; `block.address`,
+# for `alloc_tmem`; and `block.steps_in(acc)`, your loops' steps, given the pointer that `allocate` returns.
 #
 # The kernel is persistent: block i computes the tiles i, i + blocks, i + 2 · blocks, … Its functions are collected in
-# one object:
-
-# %%
-show_source(Parts)
-
-# %% [markdown]
-# **Exercise 17.8** (about 20 and 6 lines). Write a kernel of your own, `blackwell_kernel(a, b, c, tiled_mma, sizes,
+# one object, `Parts(make_umma, issue, make_t2r, allocate, release, produce, multiply, store)`.
+#
+# **Exercise 17.8** (about 19 and 6 lines). Write a kernel of your own, `blackwell_kernel(a, b, c, tiled_mma, sizes,
 # config, parts)`, and the host function that `make_gemm` returns.
 #
 # The kernel begins with `block = make_block(…)`, of these seven arguments. The first three are annotated `Tma`,
 # `tiled_mma` is a `cute.TiledMma`, and the last three are `cutlass.Constexpr`. It allocates `config.columns` columns at
-# `block.address`. Take every function from `parts`, and the kernel will serve for a pair, too. Warp 5 loads, warp 4
-# multiplies, warps 0 to 3 store (`block.warp`). Which role has to wait for what, before the block may end?
+# `block.address`. Take every function from `parts`: the kernel serves for a pair, too. Warp 5 loads, warp 4 multiplies,
+# warps 0 to 3 store. Your `produce` waits for commits, your `release` for tensor memory. Which operation may still use
+# the block's memory when it ends?
 #
-# The host function is called with cute.Tensors of static shape. `tma_atoms(a, b, c, config)` returns the kernel's first
+# `tma_atoms(a, b, c, config)` returns the kernel's first
 # three arguments. `sizes` is (tiles of C along M, along N, K tiles, blocks); partial tiles count. Launch `sms` blocks
 # of six warps, but never more than tiles. Pass no `smem=`.
 
 
 # %%
 # blackwell_kernel(a, b, c, tiled_mma, sizes, config, parts)
-### BEGIN SOLUTION (about 20 lines)
+### BEGIN SOLUTION (about 19 lines)
 @cute.kernel
 def blackwell_kernel(
     a: Tma,
@@ -499,7 +494,6 @@ def blackwell_kernel(
     steps = block.steps_in(acc)
     if block.warp == 5:
         parts.produce(steps)
-        await_empty(steps)
     if block.warp == 4:
         parts.multiply(steps)
     if block.warp < 4:
@@ -535,8 +529,9 @@ def make_gemm(config, sms):
 check("17.8", make_gemm)
 
 # %% [markdown]
-# Your kernel's instructions in program order, the TMA warp's first, then the MMA warp's, then the epilogue's. The
-# solution's waits are, in order, for `empty` and again in `await_empty`, for `free`, `full` and `ready`:
+# TMA may still be reading the boxes of the last tile: the warps that stored them wait, `cp_async_bulk_wait_group(0,
+# read=True)`. Here are your kernel's instructions in program order: the TMA warp's, the MMA warp's, the epilogue's. The
+# solution waits for `empty`, twice, `free`, `full` and `ready`:
 
 # %%
 with suppress(NotImplementedError):  # until you have written all of it
@@ -556,9 +551,9 @@ with suppress(NotImplementedError):  # until you have written all of it
 show_pair()
 
 # %% [markdown]
-# Each block loads its own rows of A and *half* of B. One thread of the first block issues a 256×256×16 multiplication,
-# and both SMs' tensor cores execute it, each for its own rows of C. A stage is smaller, so more stages fit beside the
-# 33 KiB that boxes of C and mbarriers take:
+# Each block loads its own rows of A and *half* of B. One thread issues a 256×256×16 multiplication, and both SMs'
+# tensor cores execute it, each for its own rows of C. A stage is smaller, so more stages fit beside two boxes of C for
+# each warp, 32 KiB, and 1 KiB for mbarriers and alignment:
 
 # %%
 for pair in (False, True):
@@ -571,29 +566,28 @@ for pair in (False, True):
 # The first block of the pair **leads**: its MMA warp multiplies for both, so it alone waits for `full` and `free`, and
 # it must signal the producers and epilogues of both blocks.
 #
-# | mbarrier | in which block | change |
+# | mbarrier | in which block | a phase ends with |
 # |---|---|---|
-# | `full` | the leader | counts both blocks' bytes: the leader announces them, all loads report there |
-# | `empty`, `ready` | both | one commit, with a mask, arrives in both |
+# | `full` | the leader | 1 arrival and both blocks' bytes: all loads report there |
+# | `empty`, `ready` | both | a commit of the leader's |
 # | `free` | the leader | 8 arrivals: from four epilogue warps in each block |
 #
-# Your code needs three things. `steps.leads` is True in the leading block only. A commit takes a mask and the group:
-# `tcgen05.commit(barrier, mask, tcgen05.CtaGroup.TWO)`; `steps.both` is the mask of both blocks. And an arrival can
-# name a block: `cute.arch.mbarrier_arrive(barrier, steps.leader)`. (`steps.stage_bytes` already counts both blocks'
-# bytes, and the loads already report to the leader.)
+# At hand: `steps.leads`, True in the leading block only; `steps.stage_bytes`, both blocks' bytes; a commit with a mask,
+# `tcgen05.commit(barrier, mask, tcgen05.CtaGroup.TWO)`, where `steps.both` is the mask of both blocks; and an arrival
+# in another block, `cute.arch.mbarrier_arrive(barrier, steps.leader)`.
 #
 # **Predict.** Block 1's producer must not overwrite its stage before the tensor cores of *both* SMs have read it. Which
 # line ensures that?
 #
-# **Exercise 17.9** (about 9, 15 and 11 lines). Start from your three loops, and change only what the table demands:
-# `pair_produce`, `pair_multiply` and `pair_store`. The last of the seven points is for speed: without a Blackwell GPU
-# the check prints – instead of ✓.
+# **Exercise 17.9** (about 12, 15 and 11 lines). Copy your three loops, and change what the table demands, five lines in
+# all: `pair_produce`, `pair_multiply` and `pair_store`. For each, say first which warp would wait forever without it,
+# or too little. The last of the seven points is for speed: without a B200 the check prints – instead of ✓.
 
 
 # %%
 @cute.jit
 def pair_produce(steps: TileSteps):
-    ### BEGIN SOLUTION (about 9 lines)
+    ### BEGIN SOLUTION (about 12 lines)
     state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
     for number in cutlass.range(steps.tiles, unroll=1):
         for k_tile in cutlass.range(steps.k_tiles, unroll=1):
@@ -603,6 +597,9 @@ def pair_produce(steps: TileSteps):
                     cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
             steps.load(number, k_tile, state.index)
             state.advance()
+    for _ in cutlass.range(steps.stages, unroll=1):
+        cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
+        state.advance()
     ### END SOLUTION
 
 
@@ -652,9 +649,10 @@ check("17.9", pair_loops)
 # ### A pair's kernel
 #
 # The commit to `empty` protects block 1's stage. With the mask `steps.both` it arrives in both blocks when the
-# multiplication is complete, and that runs on both SMs.
+# multiplication is complete, and that runs on both SMs. Without the mask, block 1's producer fills each stage once and
+# waits forever.
 #
-# Three things around your kernel change:
+# Around your kernel, three things change:
 #
 # - **Tensor memory.** Each block of the pair has its own, and both allocate together: `alloc_tmem`,
 #   `relinquish_tmem_alloc_permit` and `dealloc_tmem` take `is_two_cta=True`.
@@ -663,9 +661,9 @@ check("17.9", pair_loops)
 # - **The launch.** The two blocks of a pair are a cluster, `cluster=(2, 1, 1)`, and have adjacent numbers in the grid.
 #   The last of `sizes` counts clusters, and a cluster takes two SMs.
 #
-# **Exercise 17.10** (about 6, 4 and 6 lines). Write `pair_allocate`, `pair_release` and `make_pair_gemm`. The leader's
-# multiplications write block 1's tensor memory, and each block arrives at mbarriers of the other: which of your
-# barriers no longer suffice? (`make_block` and `tma_atoms` read from `config` that a block loads half of B's rows.)
+# **Exercise 17.10** (about 6, 4 and 6 lines). Write `pair_allocate`, `pair_release` and `make_pair_gemm`, where
+# `config.tile` is the pair's, 256 rows. Which of your barriers no longer suffice? (`make_block` and `tma_atoms` read
+# from `config` that a block loads half of B's rows.)
 
 
 # %%
@@ -714,11 +712,25 @@ def make_pair_gemm(config, sms):
 check("17.10", make_pair_gemm)
 
 # %% [markdown]
+# Neither does: the leader's multiplications write block 1's tensor memory, so both must have allocated; each arrives at
+# mbarriers of the other, so neither may end first.
+#
 # ## Speed
 #
-# On a Blackwell GPU, the next cell times your two kernels. [JAX's
-# guide](https://docs.jax.dev/en/latest/pallas/gpu/blackwell_matmul.html) reports that pairs bring its fp16 kernel from
-# 55.8 to 59.4% of the tensor cores' peak.
+# [JAX's guide](https://docs.jax.dev/en/latest/pallas/gpu/blackwell_matmul.html) measures a ladder of such kernels on
+# Blackwell, in fp16, in percent of the tensor cores' peak:
+#
+# | a rung, each on top of the last | % of peak | here |
+# |---|---|---|
+# | one warpgroup for everything | 37.6 | |
+# | warps with roles | 45.5 | 17.5 to 17.8 |
+# | epilogue in parts, two buffers | 55.8 | 17.7 |
+# | pairs | 59.4 | 17.9, 17.10 |
+# | persistent | 61.5 | 17.8 |
+# | a warpgroup for the epilogue | 63.4, as cuBLAS | 17.6, 17.7 |
+# | tiles in blocks of the grid | 69.4, as CUTLASS | notebook 12 |
+#
+# The order of tiles, which this page leaves alone, brings more than pairs. On a B200 the next cell times your kernels.
 
 # %%
 with suppress(NotImplementedError):  # until you have written both
@@ -732,40 +744,37 @@ with suppress(NotImplementedError):  # until you have written both
 #   and `free` are to accumulators what `full` and `empty` are to stages.
 # - A commit turns the completion of issued work into an arrival.
 # - A block allocates tensor memory and must free it; each warp can read a quarter of the lanes.
-# - A block may end only after every operation that uses its memory or its mbarriers: loads, stores, commits, and in a
-#   pair the other block's arrivals.
+# - A block may end only after every operation on its memory or mbarriers: loads, stores, commits, and in a pair the
+#   other block's arrivals.
 #
 # ## Test yourself
 #
 # <details><summary>1. The epilogue has five warps, numbered 0 to 4. Which lanes can the fifth one read, and does it
 # help?</summary>
 #
-# 4 modulo 4 is 0, so it can read lanes 0 to 31, like warp 0. That does not help: the other three have as much to do as
-# before.
+# Lanes 0 to 31, like warp 0. That does not help: the other three have as much to do as before.
 #
 # </details>
 #
 # <details><summary>2. A tile of 128×192: how many accumulators fit, and how many columns does the block
 # allocate?</summary>
 #
-# Two: they take 384 columns, and three would take 576. An allocation is a power of two, so the block allocates 512
-# columns.
+# Two: they take 384 columns, three would take 576. The block allocates 512, a power of two.
 #
 # </details>
 #
-# <details><summary>3. In a pair, the leader commits to <code>empty</code> without a mask. What happens?</summary>
+# <details><summary>3. Blocks compute the tiles i, i + blocks, … Why may notebook 12's order be faster?</summary>
 #
-# The commit arrives only at the leader's own mbarrier. Block 1's producer fills each of its stages once and then waits
-# forever, and so does every other warp in the end.
+# Blocks that run together then compute a compact part of C, and load fewer different rows of A and B into L2.
 #
 # </details>
 
 # %% [markdown]
 # ## Appendix: Numbers with a shared scale
 #
-# Formats of 8 and 4 bits share a scale for each block of elements. On Hopper, the threads of an FP8 kernel apply such
-# scales between two groups of wgmmas. On Blackwell no thread holds the accumulators between two multiplications, so the
-# tensor cores apply the scales themselves. Two of the formats:
+# Formats of 8 and 4 bits share a scale for each block of elements. On Hopper, an FP8 kernel's threads apply such scales
+# between two groups of wgmmas. On Blackwell no thread holds the accumulators, so the tensor cores apply the scales. Two
+# of the formats:
 #
 # | | element | scale | per | plus |
 # |---|---|---|---|---|
@@ -773,11 +782,10 @@ with suppress(NotImplementedError):  # until you have written both
 # | **nvfp4** | e2m1: 0, ½, 1, 1½, 2, 3, 4, 6 | e4m3 | 16 elements along K | one fp32 for the tensor |
 #
 # For each block along K, the tensor cores add up the products of the unscaled elements and multiply the sum by both
-# scales, once. In PTX these are the kinds `mxf8f6f4` and `mxf4nvf4` of `tcgen05.mma` with `.block_scale`. (The
-# simulator has none.)
+# scales, once. In PTX these are the kinds `mxf8f6f4` and `mxf4nvf4` of `tcgen05.mma`.
 #
-# The picture has the first 16 of 32 random numbers, x. Below them, for each format: the stored element with its code in
-# hex (e4m3, e2m1), and its value after scaling (mxfp8, nvfp4):
+# The picture has 16 of 32 random numbers, x, the stored elements with their codes in hex (e4m3, e2m1), and their values
+# after scaling (mxfp8, nvfp4):
 
 # %%
 import random
@@ -813,9 +821,9 @@ def quantize_mx(block):
 check("17.11", quantize_mx)
 
 # %% [markdown]
-# Scaled, a block's largest element is anywhere from 256 to 512, and above 448 it is clipped. With only eight
-# magnitudes, nvfp4 cannot afford that: its scale is an e4m3, which maps the largest element to about 6. e4m3 itself
-# covers only 2⁻⁹ to 448, so one fp32 scale brings the whole tensor into that range.
+# Scaled, a block's largest element is anywhere from 256 to 512, and above 448 it is clipped. With eight magnitudes,
+# nvfp4 cannot afford that: its scale is an e4m3, which maps the largest element to about 6. e4m3 covers only 2⁻⁹ to
+# 448, so one fp32 scale brings the tensor into that range.
 #
 # **Exercise 17.12** (about 8 lines). Write `quantize_nv(block, tensor_scale)` → (scale, elements) for 16 numbers. The
 # scale is the largest magnitude / 6 / tensor_scale, rounded to the nearest e4m3, at most 448. The elements are a list
@@ -845,8 +853,8 @@ def quantize_nv(block, tensor_scale):
 check("17.12", quantize_nv)
 
 # %% [markdown]
-# Now compare the formats' errors: of dot products of 512 random numbers; if every 64th number of `a` is 20 times
-# larger; and if all of `a` is 2¹² times smaller.
+# Now compare the formats' errors: of dot products of 512 random numbers, with every 64th number of `a` 20 times larger,
+# and with all of `a` 2¹² times smaller.
 
 
 # %%
@@ -881,7 +889,8 @@ for form in (torch.bfloat16, torch.float8_e4m3fn, "mxfp8", "nvfp4"):
     print(f"{form!s:20} {error_of(form):9.2%} {error_of(form, outliers=20):9.2%} {error_of(form, factor=2**-12):15.2%}")
 
 # %% [markdown]
-# e4m3 without scales, the second line, has a smaller error than mxfp8 as long as the numbers are within its range, 2⁻⁹
-# to 448. In the last column they are not, and almost nothing of the product is left, while the errors of the formats
-# with scales stay the same. An mxfp8 scale buys *range*, not precision. nvfp4 has a smaller error with outliers: they
-# dominate the product, and as their blocks' largest numbers they are mapped to about 6, a magnitude of e2m1.
+# e4m3 without scales has a smaller error than mxfp8 within its range, 2⁻⁹ to 448. In the last column the numbers are
+# outside, and almost nothing of the product is left, while the errors with scales stay the same. An mxfp8 scale buys
+# *range*, not precision: what it clips above 448 costs even some, and most with outliers, which are their blocks'
+# largest numbers and dominate the product. nvfp4 has a smaller error with outliers: it maps them to about 6, a
+# magnitude of e2m1.

@@ -9,8 +9,8 @@
 # # 18 · Epilogues
 #
 # A model rarely needs A · Bᵀ alone: a bias, an activation or a residual follows the product. A separate kernel reads
-# and writes all of C for it. At 4,096 tokens and 14,336 features, as in Llama 3 8B, that is 235 MB, an estimated 56 µs
-# on an H200, where the GEMM takes about 600 µs. In the GEMM's epilogue, C is already in registers.
+# and writes all of C for it. At 4,096 tokens and 14,336 features, as in Llama 3 8B, that is 235 MB, at notebook 05's
+# 4.2 TB/s 56 µs of an H200, where the GEMM takes about 600 µs. In the GEMM's epilogue, C is already in registers.
 #
 # > **After this page you can** write an epilogue as a function of a thread's values, fetch the operands that it needs,
 # > fuse a gate by reordering the weights, estimate what an epilogue costs, and write one of your own that reduces over
@@ -25,7 +25,7 @@ from cutlass import Float32
 from cutlass.memory import SmemAllocator
 
 from tutorlib import (
-    TensorSpec, check, compile_cute, opcodes, show_costs, show_gate, show_layout, show_source,
+    TensorSpec, check, compile_cute, opcodes, show_costs, show_gate, show_layout, show_source, show_sweep,
 )  # fmt: skip
 from tutorlib.notebook.fused_kernels import (
     CONFIG, Accumulators, Fusion, make_elementwise, make_gemm, show_fused_speeds, single_buffer, with_epilogue,
@@ -48,7 +48,7 @@ from tutorlib.notebook.fused_kernels import (
 # | `x.to(BFloat16)` | converted, rounded to nearest even |
 # | `x.reduce(cute.ReductionOp.ADD, 0.0, reduction_profile=0)` | the sum over all modes, starting from 0.0; also `MAX` |
 #
-# There is no loop to unroll: you write an expression, and the compiler optimizes it. The next cell counts the
+# The next cell counts the
 # instructions for four elements. **Predict**: ReLU is a comparison and a select. How many instructions does an element
 # take, and how many branches?
 
@@ -73,7 +73,7 @@ print("tanh, fast     ", arithmetic(lambda x: cute.math.tanh(x, fastmath=True)))
 
 # %% [markdown]
 # The comparison and the select have become one `max` for each element. The branch is the kernel's own. With `fastmath`,
-# tanh is one instruction in place of 13.
+# tanh is one instruction in place of 13. In machine code a `div` is several instructions, among them an `rcp`.
 #
 # Special functions (`tanh`, `ex2`, `rcp`) are the expensive part of an epilogue: an SM executes 128 fp32 additions or
 # multiplications per cycle, but only 16 special functions. So where an exercise of this page needs one, the check
@@ -101,31 +101,37 @@ check("18.1", gelu)
 # %%
 from math import pi, sqrt, tanh
 
+
+def by_horner(x):
+    half, u = 0.5 * x, x * (0.7978845608 + 0.0356774081 * (x * x))
+    return half + half * cute.math.tanh(u, fastmath=True)
+
+
 print("your gelu      ", arithmetic(gelu))
+print("Horner's form  ", arithmetic(by_horner))
 for x in (3, -3):
     exact = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))
     error = abs(x) / 2 * 2**-11
     print(f"gelu({x}) = {exact:.5f}, by the fast tanh up to {error:.5f} off: {error / abs(exact):.2%}")
 
 # %% [markdown]
-# At x = 30, tanh's argument u is so large that e²ᵘ overflows to ∞. Written as (e²ᵘ − 1) / (e²ᵘ + 1), tanh becomes ∞/∞,
-# which is NaN; as 1 − 2 / (e²ᵘ + 1) it becomes 1, as it should.
+# At x = 30, e²ᵘ overflows to ∞, where u is tanh's argument. (e²ᵘ − 1) / (e²ᵘ + 1) is then ∞/∞, NaN; 1 − 2 / (e²ᵘ + 1)
+# is 1, as it should be.
 #
 # The fast tanh is off by up to 2⁻¹¹ of itself (PTX ISA). For negative x, 1 + tanh cancels, and the error stays: a small
-# gelu(x) may lose most of its digits. The check of 18.1 allows an error of |x| · 2⁻¹¹. Where small results matter, use
-# the accurate tanh.
+# gelu(x) loses most of its digits, which the check allows.
 #
-# Now estimate what GELU costs a tile. A tile of 128×256 has 32,768 results; at 16 special functions per cycle, their
-# tanh alone takes 2,048 cycles. At the datasheet's rate the tensor cores take 1,024 cycles for a K tile of 64, so with
-# K = 4096 the tile takes 65,536: tanh adds 3% if the tensor cores wait for it. The other seven instructions of an
-# element take 1,792 cycles at 128 per cycle, nearly 3% more if they do not overlap with tanh. With K = 8192, each
-# number is half as large.
+# What does GELU cost? A tile of 128×256 has 32,768 results, whose tanh takes 2,048 cycles at 16 per cycle. At the
+# datasheet's rate the tensor cores take 1,024 cycles for a K tile of 64, so with K = 4096 65,536: tanh adds 3% if the
+# tensor cores wait for it. The course's kernels take the formula as it is written: seven other instructions for an
+# element, 1,792 cycles at 128 per cycle, nearly 3% more if they do not overlap with tanh. Horner's form takes five.
+# With K = 8192, each number is half as large.
 #
 # ## Where the bias is
 #
-# The next goal is GELU(A · Bᵀ + bias). The bias has N numbers, and a thread's accumulators are scattered over rows and
-# columns of the tile: which number belongs to which accumulator? In notebook 10, `partition_C` found the accumulators'
-# places in C, and it works on any matrix of C's shape. So view the bias as such a matrix, without copying anything.
+# The next goal is GELU(A · Bᵀ + bias). A thread's accumulators are scattered over rows and columns of the tile: which
+# of the bias's N numbers belongs to which? In notebook 10, `partition_C` found the accumulators' places in C, and it
+# works on any matrix of C's shape. So view the bias as one, without copying anything.
 #
 # **Exercise 18.2** (about 2 lines). Write `every_row(bias, rows)`, which returns a tensor of shape (rows, N) over the
 # memory of `bias` (N,), in which every row is the bias. `cute.make_tensor(bias.iterator, layout)` makes a tensor of
@@ -144,30 +150,28 @@ def every_row(bias, rows):
 check("18.2", every_row)
 
 # %% [markdown]
-# With a stride of 0, the coordinate moves and the offset does not. The picture shows (4,8):(0,1):
+# With a stride of 0, the coordinate moves and the offset does not, as in (4,8):(0,1):
 
 # %%
 show_layout("(4,8):(0,1)")
 
 # %% [markdown]
-# The kernel around your function is notebook 10's, with a small tile of 64×64 to keep the simulator fast. It partitions
-# this matrix, called D, exactly as it partitions C. The result, tCgD, has the address of D's element for each of a
-# thread's accumulators.
+# The kernel around your function is notebook 10's, with a small tile of 64×64 for the simulator. It partitions this
+# matrix, called D, like C: tCgD has the address of D's element for each of a thread's accumulators.
 #
 # ## An epilogue is a function
 #
-# The work between the accumulators and the store becomes a parameter of the kernel, `op`. In the code, `fetch` loads a
-# thread's share of D into fp32 registers, and `store`, notebook 10's, rounds `acc.tCrC` and writes it to C.
+# The work between the accumulators and the store becomes a parameter of the kernel, `op`, which the compiler inlines.
+# `fetch` loads a thread's share of D into fp32 registers, and `store`, notebook 10's, rounds `acc.tCrC` and writes it
+# to C.
 
 # %%
 show_source(Fusion)
 
 # %% [markdown]
-# The compiler inlines `op`, so there is no call to pay for.
-#
 # **Exercise 18.3** (about 1 line). Write `bias_gelu(acc, bias)`: both are a thread's values in fp32, of the same shape,
-# and so is the result. Compute in fp32: only `store` may round. The check allows for one rounding to bf16; three
-# operators of torch round three times.
+# and so is the result. Only `store` may round: the check allows for one rounding to bf16, where three operators of
+# torch round three times.
 
 
 # %%
@@ -183,8 +187,8 @@ check("18.3", bias_gelu)
 # %% [markdown]
 # ## A residual, and the edges
 #
-# In a residual block, C = A · Bᵀ + D, where D (M, N) is the block's input. Every element needs a load of its own, and
-# the loads must stop at the edges of C: beyond them, the memory belongs to another tensor.
+# In a residual block, C = A · Bᵀ + D, where D (M, N) is the block's input. The loads must stop at the edges of C:
+# beyond them, the memory belongs to another tensor.
 #
 # **Exercise 18.4** (about 6 lines). Write `fetch(acc)`, which returns D's elements for a thread's accumulators, in fp32
 # registers of their shape. It loads each element inside C once, loads nothing outside, and needs no barrier. Registers
@@ -198,11 +202,10 @@ check("18.3", bias_gelu)
 # | `acc.shape` | (M, N) of C |
 # | `cute.make_rmem_tensor(shape, Float32)` | new registers |
 # | `cute.elem_less(a, b)` | whether a < b in every mode |
-# | `x.to(Float32)` | one number, converted |
 #
-# tCrC, tCgD and coordinates have one shape; each takes a single index, from 0 to `cute.size(…)` − 1. Which of these
-# facts does the compiler know, and which only the running thread: how many accumulators a thread has, and which of them
-# are inside C? (`cutlass.range_constexpr(n)` is a loop that is unrolled at compile time.)
+# tCrC, tCgD and coordinates have one shape; each takes a single index, from 0 to `cute.size(…)` − 1. Which does the
+# compiler know, and which only the running thread: how many accumulators a thread has, and which of them are inside C?
+# (`cutlass.range_constexpr(n)` is a loop that is unrolled at compile time.)
 
 
 # %%
@@ -223,20 +226,19 @@ check("18.4", fetch)
 
 # %% [markdown]
 # This is correct, but slow: one 2-byte load per element. A thread's accumulators of a row are 8 adjacent columns at a
-# time, so where all tiles are full, the default of `Fusion`, `fetch_operand`, loads 8 at once, with
-# `cute.autovec_copy`.
+# time. Where all tiles are full, `fetch_operand`, the default of `Fusion`, loads 8 at once.
 #
 # ## SwiGLU: two columns become one
 #
 # A Llama MLP is down(silu(gate(x)) · up(x)), where silu(g) = g / (1 + e⁻ᵍ). Here · multiplies element by element, and
-# gate, up and down are linear layers without biases. silu(gate(x)) · up(x) is called SwiGLU.
+# gate, up and down are linear layers. silu(gate(x)) · up(x) is called SwiGLU.
 #
 # gate(x) and up(x) are GEMMs with the same A, so one GEMM with B = gate stacked on up computes both. But then column j
 # of gate(x) and column j of up(x) are in different blocks, and their product needs both in one *thread*.
 #
-# Move the weights, not the results: B's rows may be in any order. The picture has one row of a Hopper tile, 32 of its
-# columns, for two orders of B's rows. A cell shows the thread that holds the accumulator, and the column of gate (g) or
-# up (u) that it belongs to; T0's are outlined.
+# Move the weights, not the results: B's rows may be in any order. The picture has 32 columns of a row of a Hopper tile,
+# for two orders of B's rows. A cell shows the thread that holds the accumulator, and its column of gate (g) or up (u);
+# T0's are outlined.
 
 # %%
 show_gate(32, 8)
@@ -244,8 +246,9 @@ show_gate(32, 8)
 # %% [markdown]
 # In the second order, B has 8 rows of gate, then the same 8 of up, then the next 8 of gate. T0 holds g0 and u0, g1 and
 # u1: whole pairs. The best *width* depends on the accumulator layout. In notebook 10's kernel, which the checks
-# simulate, T0 holds columns 0 to 7, T1 columns 8 to 15: with width 8, T0 would have gate alone. A warp's next step, 32
-# columns on, gives T0 columns 32 to 39. So the width there is 32: the first step is gate, the second up.
+# simulate, T0 holds columns 0 to 7, T1 columns 8 to 15: with width 8, T0 would have gate alone. Here its four warps are
+# one above the other, so a warp's next step is 32 columns on: T0 holds 32 to 39, too. So the width is 32: the first
+# step is gate, the second up.
 #
 # **Exercise 18.5** (about 1 line). Write `interleaving(features, width)`: (shape, stride) of the layout that maps a row
 # of the interleaved matrix to a row of gate stacked on up, where row r < features is gate's and row features + r is
@@ -293,40 +296,44 @@ check("18.6", gated)
 
 # %% [markdown]
 # g / (1 + e⁻ᵍ) is safe for large numbers: where e⁻ᵍ overflows to ∞, the result is −0. g · eᵍ / (1 + eᵍ) is the same
-# function, but becomes NaN where eᵍ overflows. The course uses a third form, g/2 · (1 + tanh(g/2)), in which one tanh
-# takes the place of an `ex2` and a division, and 1 + tanh cancels for negative g as in GELU.
+# function, but becomes NaN where eᵍ overflows. Both take two special functions, `ex2` and the division's `rcp`. The
+# course uses a third form, g/2 · (1 + tanh(g/2)), with one; 1 + tanh cancels for negative g as in GELU.
 #
 # ## What the epilogues cost
 #
-# You have an estimate for GELU at K = 8192: 1.6% for tanh alone, 2.9% if nothing overlaps. For the residual, take the
-# bandwidth: at 8192³, D is 134 MB, which an H200 loads in 32 µs at notebook 05's 4.20 TB/s. That is 2.4% of the plain
-# GEMM's time. **Predict**: which of the two will cost more than its estimate? And what will SwiGLU cost, which stores
-# half as much as the plain GEMM?
+# You have an estimate for GELU at K = 8192: 1.6% for tanh alone, 2.9% if nothing overlaps. At 8192³, a residual's D is
+# 134 MB, 32 µs at 4.2 TB/s, 2.4% of the plain GEMM's time. **Predict**: which of the two will cost more than its
+# estimate? And what will SwiGLU cost, which stores half as much as the plain GEMM?
 #
-# The tables have fused kernels on notebook 15's GEMM, each timed in turn with a baseline. *Speed* is the median ratio,
-# and *time added* is 1 / speed − 1. For SwiGLU, N counts gate's and up's columns together. *torch* runs two GEMMs and a
-# kernel each for silu and the product; *cuBLAS* is `torch.addmm`, which first copies D to C.
+# The table has fused kernels on notebook 15's GEMM. *Time added* is relative to the plain GEMM, timed in turn, in the
+# best configuration for it, so it compares two schedules, too. *Beside* is the speed relative to torch's way: for
+# SwiGLU (whose N counts gate's and up's columns) two GEMMs, silu and a product; *cuBLAS* is `torch.addmm`, which first
+# copies D to C.
 
 # %%
-show_costs("fused_epilogues", "NVIDIA H200", ("bias + GELU", "bias + GELU, cooperative"))
-
-# %%
-show_costs("fused_epilogues", "NVIDIA H200", ("residual", "SwiGLU"))
+show_costs("fused_epilogues", "NVIDIA H200", ("bias + GELU", "bias + GELU, cooperative", "residual", "SwiGLU"))
 
 # %% [markdown]
-# - *bias + GELU, cooperative* adds 2.2% at 8192³, between your two numbers. *bias + GELU* is a ping-pong kernel: one
-#   warpgroup's epilogue overlaps the other's multiplications, and it adds 1.2%. With half of K it still adds 1.1%.
-# - *residual* adds 4.2%, more than one and a half times the estimate, which counts bandwidth only. In a cooperative
-#   kernel all warpgroups reach the epilogue together, so no multiplications hide the latency of the loads.
+# - *bias + GELU, cooperative* adds 2.2% at 8192³, between your two numbers; its plain GEMM is cooperative, too. With
+#   half of K it adds 5.6%, where you expect 3.1 to 5.9. *bias + GELU* is a ping-pong kernel: one warpgroup's epilogue
+#   overlaps the other's multiplications, and it adds 1.1 to 1.2%.
+# - *residual* adds 4.2%, not 2.4: the estimate counts bandwidth only. In a cooperative kernel all warpgroups reach the
+#   epilogue together, so probably nothing hides the latency of the loads.
 # - *SwiGLU* is 0.7% faster than the plain GEMM at both shapes: it needs one tanh for two accumulators, and stores half
 #   as much.
 #
-# GELU is 9 to 16% faster than what torch.compile makes, SwiGLU 8 to 18% faster than torch's two GEMMs and two kernels,
-# and the residual 3 to 5% faster than `torch.addmm`, because of the copy.
-#
+# GELU is 9 to 16% faster than torch.compile's, SwiGLU 8 to 18% faster than torch's.
+# The residual is 3 to 5% faster than `torch.addmm` only because of the copy: at 4.2 TB/s it takes 56 of 669 µs at
+# 4096×14336×4096, and the rest, 613, is less than the fused kernel's 646. Where D may be overwritten, `d.addmm_` needs
+# no copy. The next table has such rivals: cuBLAS in place, cuBLASLt's own epilogue (`torch._addmm_activation`), and the
+# plain GEMM in the fused kernel's configuration. Below 1 the rival wins.
+
+# %%
+show_sweep("fused_rivals")
+
+# %% [markdown]
 # On a Hopper GPU, the next cell times your own `bias_gelu` and `gated` at 4096×14336×4096, relative to torch and to the
-# course's epilogues in the same GEMMs. On Hopper the course hands `gated` the accumulators regrouped, so that gate is
-# the first half there, too.
+# course's epilogues. There `gated` gets the accumulators regrouped, so that gate is the first half, too.
 
 # %%
 gelu_kernel, gate_kernel = with_epilogue(bias_gelu), with_gate(gated)
@@ -337,9 +344,8 @@ show_fused_speeds(gelu_kernel, gate_kernel)
 # %% [markdown]
 # ## An epilogue of your own
 #
-# To convert C to FP8 you need a scale, and for the scale the largest |C| of the whole matrix. No function of single
-# elements computes that: threads must exchange their values. So each block finds the maximum of its tile, and a second,
-# tiny kernel reduces these.
+# To convert C to FP8 you need a scale, and for it the largest |C| of the matrix, so threads must exchange values. Each
+# block finds the maximum of its tile, and a second, tiny kernel reduces these.
 #
 # **Exercise 18.7** (about 20 lines). From an empty cell, write `tile_amax(a, b, amax)`, a `@cute.jit` host function,
 # and the epilogue of its kernel, also `@cute.jit`. a is (M, K) and b (N, K), both bf16. `amax` is fp32 and has one
@@ -350,7 +356,7 @@ show_fused_speeds(gelu_kernel, gate_kernel)
 # |---|---|
 # | `make_gemm(CONFIG, single_buffer, epilogue=f)` | notebook 10's host function (a, b, c); each thread calls f(acc) |
 # | `acc: Accumulators` | of one of 128 threads, which compute a 64×64 tile |
-# | `acc.tCrC` | the thread's accumulators, 0 outside the matrix |
+# | `acc.tCrC` | the thread's accumulators, 0 outside the matrix (after a bias they would not be) |
 # | `gC = acc.gC` | the block's tile of c; write it before an `if`, in which `acc.gC[…] = …` would assign to `acc` |
 # | `cute.arch.shuffle_sync_bfly(x, offset=n)` | x of the lane whose number is the own one XOR n |
 # | `cute.arch.fmax(x, y)` | the larger of two numbers |
@@ -396,15 +402,19 @@ def tile_amax(a: cute.Tensor, b: cute.Tensor, amax: cute.Tensor):
 check("18.7", tile_amax)
 
 # %% [markdown]
-# The stride of 0 once more: all elements of a tile have the same address, so any of them will do for thread 0. When
-# the maximum is known, the GEMM is over; so you either store C in bf16 and convert it in a second pass, or scale by the
-# maximum of the previous training step (*delayed scaling*).
+# The stride of 0 once more: all elements of a tile have the same address, so any of them will do for thread 0. Each
+# warp writes its maximum to shared memory, and thread 0 reads all four after the barrier. But then the GEMM is over:
+# store C in bf16 and convert it in a second pass, or scale by the maximum of the previous training step (*delayed
+# scaling*).
+#
+# CUTLASS composes such functions as an *epilogue visitor tree*: your `every_row` is its row broadcast, `fetch` its
+# auxiliary load, this exercise its scalar reduction. A producer warp of its loads a residual's D by TMA, during the
+# main loop: the cure for the latency above.
 #
 # ## What to remember
 #
 # - An epilogue is a function of values in registers, and rounding comes last.
-# - A thread finds the operands of its accumulators by partitioning their matrix like C; a stride of 0 turns a vector
-#   into a matrix.
+# - Partition an operand's matrix like C; a stride of 0 turns a vector into a matrix.
 # - If one thread needs two columns of the result, reorder the weights so that it gets both. You do it once.
 # - Estimate an epilogue by its special functions and its bytes, relative to a tile's main loop.
 #
@@ -413,25 +423,24 @@ check("18.7", tile_amax)
 # <details><summary>1. GELU's tanh costs a GEMM with K = 4096 about 3% if the tensor cores wait for it. What does it
 # cost with K = 1024, and what would you change?</summary>
 #
-# About 12%: the epilogue takes as long as before, and the main loop a quarter of the time. Use ping-pong: one warpgroup
-# multiplies while the other is in its epilogue, which hides the cost as long as the epilogue is shorter than a tile's
-# main loop, except in the last wave.
+# About 12%: the main loop takes a quarter of the time. Use ping-pong: it hides an epilogue that is shorter than a
+# tile's main loop, except in the last wave.
 #
 # </details>
 #
 # <details><summary>2. Gate and up are interleaved with width 8 on Hopper. Would width 4 do? And width 16?</summary>
 #
-# With 4, the first half of a group of 8 columns is gate and the second half is up. A thread has two adjacent columns of
-# a group, so it has either gate or up: the product would need a shuffle. With 16, two groups are gate and the next two
-# are up, and a thread has two columns in all four: that works, with other indices, if the tile's N is a multiple of 32.
-# <code>show_gate(16, 4)</code> draws both.
+# With 4, a group of 8 columns is half gate, half up. A thread has two adjacent columns of it, so either gate or up: the
+# product would need a shuffle. With 16, two groups are gate and the next two are up, and a thread has two columns in
+# all four: that works, with other indices, if the tile's N is a multiple of 32. <code>show_gate(16, 4)</code> draws
+# both.
 #
 # </details>
 #
 # <details><summary>3. A residual adds 4.2% to the GEMM at 8192³. What do you expect at 4096×14336×4096, and why does
 # the table say 8.9%?</summary>
 #
-# About 8.4%: a tile's epilogue is the same, and with half of K its main loop takes half the time. But the baselines
-# differ, too: at 8192³ the plain GEMM is cooperative, like the fused one; at the other shape it is a ping-pong kernel.
+# About 8.4%: a tile's epilogue is the same, and with half of K its main loop takes half the time. But the plain GEMMs
+# differ, too: at 8192³ it is cooperative, like the fused one, and at the other shape ping-pong.
 #
 # </details>

@@ -8,29 +8,30 @@
 # %% [markdown]
 # # 19 · A layer in a model
 #
-# A kernel behind a Python function works until you call `backward()`, `torch.compile` or `autocast`. Each of them needs
-# to know something about the kernel. On this page, notebook 18's epilogues become layers of a Llama MLP that torch
-# treats as its own.
+# A kernel behind a Python function works until you call `backward()`, `torch.compile` or `autocast`: each needs to know
+# something about it. Here notebook 18's epilogues become layers of a Llama MLP that torch treats as its own.
 #
-# > **After this page you can** derive the gradients of a fused layer as GEMMs, register a kernel as an operator of
+# > **After this page you can** derive the gradients of a fused layer as GEMMs, make a kernel an operator of
 # > torch, put it into a model without touching the model's code, and split an MLP's weights so that its GPUs need one
 # > all-reduce.
 # >
 # > **It takes** about 80 minutes, on any machine: without a GPU, kernels are simulated. A Hopper GPU times them.
 
 # %%
+from copy import deepcopy
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tutorlib import check, show_costs, show_source
+from tutorlib import check, show_costs, show_shards, show_source
 from tutorlib.notebook.fused_kernels import KernelLinear, LlamaMLP, before_gate, linear, with_epilogue, with_gate
 
 # %% [markdown]
 # ## The backward: two more GEMMs
 #
 # First a linear layer alone: y = x · Wᵀ, so y_mn = Σ_k x_mk · w_nk. Autograd gives you grad_mn = ∂L/∂y_mn and wants
-# ∂L/∂x and ∂L/∂w. Both are sums of products, so both are GEMMs. Over which index does each sum run?
+# ∂L/∂x and ∂L/∂w, both GEMMs. Over which index does each sum run?
 #
 # **Exercise 19.1** (about 5 lines). Write `linear_backward(grad, x, weight, gemm)`, which returns (∂L/∂x, ∂L/∂weight).
 # x is (…, in) with two or more dimensions, weight (out, in), grad (…, out). `gemm(a, b)` is A · Bᵀ, like notebook 14's
@@ -53,25 +54,26 @@ def linear_backward(grad, x, weight, gemm):
 check("19.1", linear_backward)
 
 # %% [markdown]
-# One operand of the first GEMM is transposed, and both of the second. wgmma takes bf16 operands from shared memory
-# K-major or MN-major, so notebook 15's kernel reads transposed operands as they are, and these copies disappear.
+# One operand of the first GEMM is transposed, and both of the second. The copies cost time: that of a weight of 14,336
+# × 4,096 reads and writes 235 MB, 56 µs at notebook 05's 4.2 TB/s. Notebook 15's kernel would need none, since wgmma
+# takes bf16 operands MN-major, too; the course's own backward passes it `weight.mT` as it is.
 #
 # ## What fusion did not keep
 #
 # Now y = gelu(z), where z = x · Wᵀ + bias. By the chain rule ∂L/∂z = grad · gelu′(z), and from z down it is the linear
-# layer again. But z existed only in registers. There are two ways to get it back, with these prices at 4,096 tokens and
+# layer again. But z existed only in registers. There are two ways to get it back, with prices at 4,096 tokens and
 # 14,336 features:
 #
-# - The kernel stores z along with y, and the backward reads it. That keeps 117 MB a layer in memory, and takes about 56
-#   µs at 4.2 TB/s.
-# - The backward computes x · Wᵀ again, a third GEMM. That takes no memory, and about 600 µs.
+# - The kernel stores z along with y, and the backward reads it. That takes about 56 µs, and 117 MB a layer until then.
+# - The backward computes x · Wᵀ again, a third GEMM. That takes no memory, and about 600 µs with K = 4,096.
 #
-# Here you compute it again, and the kernel keeps its one output.
+# Here you compute it again: memory limits the batch, and the kernel keeps its one output. **Predict**: for which K is
+# it also the faster way?
 #
 # **Exercise 19.2** (about 6 lines). Write `linear_gelu_backward(grad, x, weight, bias, gemm)`: the gradients of x,
 # weight and bias (out,) as a tuple. GELU has its tanh form, x/2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³))), and
 # tanh′ = 1 − tanh². As in 19.1, use `gemm`, here three times in all, and expect any strides of grad and x. The tensors
-# are fp64, and some z are large.
+# are fp64, so compute √(2/π): notebook 18's seven digits are too few. Some z are large.
 
 
 # %%
@@ -89,18 +91,19 @@ def linear_gelu_backward(grad, x, weight, bias, gemm):
 check("19.2", linear_gelu_backward)
 
 # %% [markdown]
-# In bf16, 1 − tanh² loses its digits where tanh is near ±1. For bf16 tensors compute the elementwise part in fp32, and
-# convert dz back.
+# A GEMM's time grows with K, and the 56 µs do not: the two are equal near K = 4,096 · 56 / 600, about 380.
+#
+# In bf16, 1 − tanh² loses its digits where tanh is near ±1: compute the elementwise part in fp32, and convert dz back.
 #
 # ## The fake: what is known without data
 #
-# When torch.compile traces a model, tensors have shapes and no data; sizes may be symbols, `s0` instead of 5. Each
-# operator must state the shape, dtype and device of its result: the function that does so is its **fake**. It must not
-# read data or call a kernel. If it asks for a size's *value*, torch recompiles for each new size. And the compiler
-# trusts it, right or wrong.
+# When torch.compile traces a model, tensors have shapes and no data; sizes may be symbols, `s0` instead of 5. A
+# function that states an operator's result, its shape, dtype and device, is its **fake**. It must not read data. If it
+# asks for a size's *value*, torch recompiles for each new size. The compiler trusts it, right or wrong.
 #
 # **Exercise 19.3** (about 1 line). Write `linear_fake(x, weight)`: a new tensor like the result of a linear layer,
-# contiguous, without computing anything. `x.new_empty(*shape)` makes one of x's dtype, on x's device.
+# contiguous, for x (…, in) with any number of modes. It computes nothing, and asks for no size's value: which everyday
+# functions of Python do?
 
 
 # %%
@@ -114,6 +117,8 @@ def linear_fake(x, weight):
 check("19.3", linear_fake)
 
 # %% [markdown]
+# `len` and `int` do, since they must return numbers, and so does comparing sizes.
+#
 # ## The registration
 #
 # The kernel and the facts about it make an **operator**, a **custom op**:
@@ -126,8 +131,7 @@ check("19.3", linear_fake)
 # | `autocast` | `register_autocast(device, dtype)` | the dtype to cast to, for one device type |
 # | `torch.cuda.graph` | nothing | but the launch must use the current stream and must not synchronize |
 #
-# Here is a colleague's registration. In eager mode it works:
-#
+# A colleague's registration, of a function that needs data, as a kernel does:
 
 
 # %%
@@ -140,25 +144,29 @@ def broken_register(name, forward, fake, backward):
 
 
 def doubled(x: Tensor) -> Tensor:
-    return 2 * x
+    return torch.from_numpy(2 * x.detach().float().numpy())
 
 
 broken = broken_register("page19::broken", doubled, torch.empty_like, lambda grad, x: 2 * grad)
-print("eager:", broken(torch.ones(2)))
-try:
-    broken(torch.ones(2, requires_grad=True)).sum().backward()
-except Exception as error:
-    print("backward:", error)
+ones = torch.ones(2, requires_grad=True)
+for caller, call in {
+    "eager mode": lambda: broken(ones.detach()),
+    "without data": lambda: broken(torch.ones(2, device="meta")),
+    "autograd": lambda: broken(ones).sum().backward(),
+}.items():
+    try:
+        print(f"{caller}: {call()}")
+    except Exception as error:
+        print(f"{caller}: {error}")
 with torch.autocast("cpu", torch.bfloat16):
-    print("autocast:", broken(torch.ones(2)).dtype)
+    print("autocast:", broken(ones.detach()).dtype)
 
 # %% [markdown]
-# **Exercise 19.4** (about 8 lines). Write `register` so that eager mode, `torch.compile`, autograd and `autocast` get
-# what they need. `forward` and `fake` take the operator's inputs, all of them tensors; `backward` takes (grad, *inputs)
-# and returns their gradients. Right after forward, torch calls `keep(ctx, inputs, output)`, where
-# `ctx.save_for_backward(*tensors)` keeps tensors. Later it calls the function that you register as backward with (ctx,
-# grad) alone; the tensors come back as `ctx.saved_tensors`. Under autocast the operator casts to bf16, on the CPU and
-# on CUDA devices.
+# **Exercise 19.4** (about 8 lines). The registration has four faults, and one of them would show only after another is
+# mended. Write `register`, so that eager mode, `torch.compile`, autograd and `autocast` get what they need. `forward`
+# and `fake` take the operator's inputs, all of them tensors; `backward` takes (grad, *inputs) and returns their
+# gradients. torch calls what you register as backward with (ctx, grad) alone: `ctx.save_for_backward(*tensors)` keeps
+# tensors, `ctx.saved_tensors` has them. Under autocast the operator casts to bf16, on the CPU and on CUDA devices.
 
 
 # %%
@@ -181,21 +189,15 @@ def register(name, forward, fake, backward):
 check("19.4", register)
 
 # %% [markdown]
+# The four: forward as its own fake, which reads data; a backward with other parameters than (ctx, grad); nothing saved
+# for it; and no rule for autocast on the CPU.
+#
 # Now register the fused kernel. `with_epilogue()` is a function of torch tensors around a GEMM with bias and GELU; your
-# own from 18.3 goes in as `with_epilogue(bias_gelu)`. In bf16 a Hopper GPU runs it in notebook 15's kernel, and the CPU
-# simulates it in notebook 10's. For other dtypes torch computes the result. On Hopper, two lines make the kernel a
-# function of tensors, abridged:
+# own from 18.3 goes in as `with_epilogue(bias_gelu)`. In bf16 a Hopper GPU runs it in notebook 15's kernel, on the
+# current stream; the CPU simulates it in notebook 10's. Other dtypes torch computes.
 #
-# ```python
-# stream = make_fake_stream(use_tvm_ffi_env_stream=True)
-# compiled = cute.compile(gemm, *fused_fakes(config, fusion, rank), Int32(1), stream, options="--enable-tvm-ffi")
-# ```
-#
-# `fused_fakes` are tensors without data or sizes, so one compilation serves all shapes. TVM-FFI (notebook 20) takes
-# torch's tensors without copying them, and launches on the current stream. Nothing synchronizes.
-#
-# The backward calls `linear`, the course's operator for A · Bᵀ, registered like yours: it has to be an operator,
-# because torch.compile traces the backward without data, too.
+# The backward calls `linear`, the course's operator for A · Bᵀ, since torch.compile traces the backward without data,
+# too.
 
 # %%
 gelu_kernel = with_epilogue()
@@ -218,11 +220,11 @@ linear_gelu = register("page19::linear_gelu", forward, fake, backward)
 
 # %% [markdown]
 # `torch.library.opcheck` tests whether the fake agrees with the real result, and whether forward and backward can be
-# traced with symbolic sizes. `gradcheck` compares the backward with finite differences in fp64. The backward is made of
-# operators, so torch can differentiate it in turn, and `gradgradcheck` checks the result. In these dtypes torch
-# computes the product, so this tests all that you wrote but not the kernel.
+# traced with symbolic sizes. `gradcheck` compares the backward with finite differences, `gradgradcheck` its derivative.
+# In these dtypes torch computes the product: this tests what you wrote, not the kernel.
 
 # %%
+torch.manual_seed(10)
 x, weight, bias = (torch.randn(shape, requires_grad=True) for shape in ((2, 3, 8), (16, 8), (16,)))
 for question, verdict in torch.library.opcheck(linear_gelu, (x, weight, bias)).items():
     print(f"{question}: {verdict}")
@@ -231,10 +233,9 @@ print("first derivatives: ", torch.autograd.gradcheck(linear_gelu, wide))
 print("second derivatives:", torch.autograd.gradgradcheck(linear_gelu, wide))
 
 # %% [markdown]
-# The next cell traces a function that contains the operator, and its backward, as torch.compile does; `aot_eager` then
-# runs the graph as it is, without compiling it to machine code. `fullgraph=True` raises an error where torch would have
-# to leave the graph and go back to Python (a *graph break*). Then autocast converts fp32 to bf16, so the kernel's
-# epilogue runs, in the simulator.
+# The next cell traces the operator and its backward as torch.compile does; `aot_eager` then runs the graph as it is.
+# `fullgraph=True` raises an error where torch would have to go back to Python (a *graph break*). Then autocast converts
+# fp32 to bf16, so the kernel's epilogue runs, in the simulator.
 
 
 # %%
@@ -257,30 +258,25 @@ print(f"the epilogue in bf16: off by {float((mine - exact).abs().max()):.1e} of 
 
 # %% [markdown]
 # The compiled gradient and torch's, both in fp32, differ only by rounding. In bf16, x, weight and bias are rounded,
-# too, each by up to 2⁻⁸, and so is the result: of 5.92 that alone is up to 2.3e-02.
+# too, and so is the result: between 4 and 8, bf16 numbers are 2⁻⁵ apart, so that alone is up to 2⁻⁶ = 1.6e-02.
 #
 # ## Into any model
 #
-# A model has hundreds of nn.Linear modules, and you want to replace them without touching its code. `KernelLinear` is a
-# subclass of it with the same constructor and parameters; its forward calls `linear`.
+# A model has hundreds of nn.Linear modules, and you want them on the kernel without touching its code. `KernelLinear`
+# is a subclass with the same parameters; its forward calls `linear`.
 #
-# **Exercise 19.5** (about 7 lines). Write `use_kernels(module)`: replace every nn.Linear below the module, at any
-# depth, with a KernelLinear, and return the module. Parameters stay the same objects, to which an optimizer may hold
-# references; names and training modes are kept; subclasses of nn.Linear are left alone. A layer that the model uses in
-# two places has two names, and is replaced under both: `module.named_modules(remove_duplicate=False)` has all paths,
-# such as `layers.0.up`, with their modules; `named_children()` skips the second name. `module.get_submodule(path)`
-# finds a module, and `setattr(parent, name, new)` replaces one.
+# **Exercise 19.5** (about 4 lines). Write `use_kernels(module)`: every nn.Linear becomes a KernelLinear, whether it is
+# the module itself or below it at any depth. Return the module. Others hold a layer, too: an optimizer its parameters,
+# a hook the layer, and a model may use it in two places, under two names. So each layer stays the same object.
+# Subclasses of nn.Linear stay what they are.
 
 
 # %%
 def use_kernels(module):
-    ### BEGIN SOLUTION (about 7 lines)
-    for path, child in list(module.named_modules(remove_duplicate=False)):
-        if path and type(child) is nn.Linear:
-            new = KernelLinear(child.in_features, child.out_features, child.bias is not None, device="meta")
-            new.weight, new.bias = child.weight, child.bias
-            parent, _, name = path.rpartition(".")
-            setattr(module.get_submodule(parent), name, new.train(child.training))
+    ### BEGIN SOLUTION (about 4 lines)
+    for layer in module.modules():
+        if type(layer) is nn.Linear:
+            layer.__class__ = KernelLinear
     return module
     ### END SOLUTION
 
@@ -289,17 +285,16 @@ def use_kernels(module):
 check("19.5", use_kernels)
 
 # %% [markdown]
-# The course's own `use_kernels` assigns each layer's `__class__` instead, which preserves hooks, and keeps a layer that
-# a model uses in several places one module. If the kernel cannot handle a layer's size or dtype, torch computes it,
-# with a warning.
+# A new KernelLinear would need the old one's parameters, mode and hooks, under every name. Only `forward` differs, and
+# Python finds it in the object's class. What the kernel cannot take, torch computes, with a warning.
 #
 # ## A Llama MLP
 #
-# A Llama MLP is down(silu(gate(x)) · up(x)), three linear layers without biases. The fused one needs a second operator:
-# `gated_linear(x, gate_up)` is silu(gate(x)) · up(x), where `gate_up` has 8 rows of gate, then the same 8 rows of up,
-# and so on. It is registered exactly like the first. (Pieces of 8 are Hopper's; for notebook 10's kernel in the
-# simulator, `with_gate` regroups the rows in pieces of 32.) Its backward, too, multiplies again: the course's
-# `before_gate` returns ∂L/∂(x · gate_upᵀ), and from there your `linear_backward` goes on:
+# The fused Llama MLP, down(silu(gate(x)) · up(x)), needs a second operator:
+# `gated_linear(x, gate_up)` is silu(gate(x)) · up(x), where `gate_up` is stored for Hopper: 8 rows of gate, then the
+# same 8 rows of up, and so on. (In the simulator, `with_gate` regroups them in notebook 10's pieces of 32.) It is
+# registered like the first. Its backward, too, multiplies again: the course's `before_gate` returns ∂L/∂(x · gate_upᵀ),
+# and from there your `linear_backward` goes on:
 
 # %%
 show_source(before_gate)
@@ -325,11 +320,11 @@ wide = [torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in
 print("gated, first derivatives:", torch.autograd.gradcheck(gated_linear, wide))
 
 # %% [markdown]
-# **Exercise 19.6** (about 3 and about 1 line). Complete the module `GatedMLP`. `GatedMLP(plain, gated_linear)` takes a
-# `LlamaMLP`, whose layers `gate_proj`, `up_proj` and `down_proj` have no biases, and an operator. Its `forward(x)` is
-# `down_proj` of `gated_linear(x, gate_up)`. Its parameters are gate_up (2 · features, hidden), interleaved as above,
-# which an optimizer can train, and those of `plain.down_proj`; it keeps nothing else of `plain`. x may have any number
-# of dimensions. `torch.stack(tensors, dim)` makes a new mode at position `dim`.
+# **Exercise 19.6** (about 3 and about 1 line). Complete the module `GatedMLP(plain, gated_linear)`. `plain` is a
+# `LlamaMLP`, whose layers `gate_proj`, `up_proj` and `down_proj` have no biases. `forward(x)` is `down_proj` of
+# `gated_linear(x, gate_up)`. Its parameters are gate_up (2 · features, hidden), interleaved as above, which an
+# optimizer can train, and those of `plain.down_proj`; it keeps nothing else of `plain`. x may have any number of
+# dimensions. `torch.stack(tensors, dim)` makes a new mode at position `dim`.
 
 
 # %%
@@ -353,59 +348,74 @@ check("19.6", GatedMLP)
 
 # %% [markdown]
 # The next cell compares a plain MLP with both of yours: its layers swapped by your `use_kernels`, and your `GatedMLP`.
-# **Predict**: how many graph breaks, which dtype under autocast, and which results will differ? Llama 3 8B has 4,096
-# and 14,336 in place of 64 and 192.
+# **Predict**: which results differ in fp32, and does the gated one lose more digits in bf16 than torch does?
 
 # %%
 torch.manual_seed(16)
 plain = LlamaMLP(64, 192)
 x = torch.randn(8, 64)
 expected = plain(x)
-expected.square().mean().backward()
-down_gradient = plain.down_proj.weight.grad.clone()
-fused = use_kernels(GatedMLP(plain, gated_linear))
-for name, module in {"swapped": use_kernels(plain), "gated": fused}.items():
-    module.zero_grad()
-    y = module(x)
-    y.square().mean().backward()
-    off, of_gradient = (y - expected).abs().max(), (module.down_proj.weight.grad - down_gradient).abs().max()
-    print(f"{name}: graph breaks {torch._dynamo.explain(module)(x).graph_break_count}", end=", ")
-    print(f"off by {float(off):.1e} of {float(expected.abs().max()):.2f}, gradient by {float(of_gradient):.1e}")
+modules = {"plain": plain, "swapped": use_kernels(deepcopy(plain)), "gated": GatedMLP(deepcopy(plain), gated_linear)}
+for name, module in modules.items():
+    off = float((module(x) - expected).abs().max())
+    print(
+        f"{name:8} graph breaks {torch._dynamo.explain(module)(x).graph_break_count}, fp32: off by {off:.0e}", end=", "
+    )
     with torch.autocast("cpu", torch.bfloat16):
-        y = module(x)
-    print(f"  under autocast {y.dtype}, off by {float((y - expected).abs().max()):.1e}")
+        off = float((module(x) - expected).abs().max())
+    print(f"bf16: off by {off:.1e} of {float(expected.abs().max()):.2f}")
 
 # %% [markdown]
-# In fp32 there is no difference, because on the CPU torch computes the products of all three modules. Under autocast
-# the gated one runs the kernel, in the simulator.
+# In fp32 torch computes all products: this shows only that the rows are in order. Under autocast the gated one runs the
+# kernel, in the simulator, and rounds once where torch rounds gate, silu, up and the product.
 #
-# On an H200, the table compares Llama 3 8B's MLP in bf16 with torch's in eager mode. *two GEMMs, the first gated* is
-# what your `GatedMLP` computes, with the course's kernels. How large can the gain be? Three GEMMs of 4,096 tokens are
-# 1.44 · 10¹² operations, about 2 ms. The kernels for silu and for the product, which the fused gate does not need, read
-# and write 587 MB, five times 117.
+# ### What it gains
+#
+# The table has Llama 3 8B's MLP in bf16; *two GEMMs, the first gated* is your `GatedMLP`, with the course's kernels.
+# How large can the gain be? Three GEMMs of 4,096 tokens take about 2 ms. The kernels for silu
+# and the product, which the gate does without, read and write 587 MB, five times 117.
 
 # %%
 show_costs("mlp_forward")
 
 # %% [markdown]
-# Swapping nn.Linear gains 2 to 3%, which notebook 15's GEMM gains over cuBLAS. The gated MLP is 11% faster than torch,
-# and 7% faster than torch.compile, whose kernel of silu and the product still reads gate(x) and up(x). At 4,096 tokens
-# the gate saves 143 µs over *nn.Linear swapped*; at notebook 05's 4.2 TB/s, 587 MB take 140 µs, so nearly all of it
-# is the two kernels that disappear.
+# Swapping nn.Linear gains 2 to 3%. The gated MLP is 11% faster than torch, and 7 to 8% faster than torch.compile, whose
+# kernel of silu and the product still reads gate(x) and up(x). At 4,096 tokens the gate saves 143 µs over *nn.Linear
+# swapped*; at 4.2 TB/s, 587 MB take 140 µs: it is the two kernels that disappear.
 #
-# In training, the gated MLP saves memory rather than time. It keeps neither gate(x) nor up(x), at 4,096 tokens 235 MB a
-# layer, and its backward computes both again: two GEMMs more than the plain MLP's nine.
-#
+# In training there is memory, too. **Predict**: which matrices does torch keep for the plain MLP's backward? The next
+# cell counts a token's bytes, on the device `meta`, whose tensors have no data: your operator's fake answers.
+
+# %%
+with torch.device("meta"):
+    plain, token = LlamaMLP(4096, 14336, dtype=torch.bfloat16), torch.empty(1, 4096, dtype=torch.bfloat16)
+kept = {}
+hooks = torch.autograd.graph.saved_tensors_hooks(lambda saved: kept.setdefault(id(saved), saved), lambda saved: saved)
+for name, module in {"plain": plain, "gated": GatedMLP(plain, gated_linear)}.items():
+    kept.clear()
+    with hooks:
+        y = module(token)
+    of_token = sum(saved.nbytes for saved in kept.values() if len(saved) == 1)  # others are weights
+    print(f"{name}: {of_token:,} bytes a token, {4096 * of_token / 1e6:.0f} MB at 4,096 tokens")
+
+# %% [markdown]
+# The plain one keeps x, gate(x), silu(gate(x)), up(x) and the product; the gated one x and the product, 352 MB a layer
+# less. The price is time: its backward computes gate(x) and up(x) again, eleven GEMMs in place of nine. At 0.6 ms each
+# that is an estimated 1.2 ms more in 5.4, and the forward gains only 0.2. Both passes, measured:
+
+# %%
+show_costs("mlp_training")
+
+# %% [markdown]
 # ## Two GPUs, one all-reduce
 #
-# The MLP's weights are to be split over the GPUs (*ranks*), so that each computes a share for all tokens. Afterwards an
+# The MLP's weights are to be split over GPUs (*ranks*), each of which computes a share for all tokens. Afterwards an
 # **all-reduce** adds the ranks' matrices, here (tokens, hidden), and gives every rank the sum. One is enough, after
-# down, if none is needed before silu. Which mode of gate and up, and which mode of down, do you split? Remember
-# that silu(a + b) is not silu(a) + silu(b).
+# down. Which mode of gate and up, and which of down, do you split? (silu(a + b) is not silu(a) + silu(b).)
 #
 # **Exercise 19.7** (about 6 lines). Write `shard(gate, up, down, rank, world)`, which returns the part of the three
 # weights that `rank` holds, of `world` ranks; rank 0 has the first part. gate and up are (features, hidden), down is
-# (hidden, features). Return new tensors with contiguous rows: a view would keep the whole weight in memory. If `world`
+# (hidden, features). Return new, contiguous tensors: a view would keep the whole weight in memory. If `world`
 # does not divide the features, raise a ValueError.
 
 
@@ -425,25 +435,40 @@ def shard(gate, up, down, rank, world):
 check("19.7", shard)
 
 # %% [markdown]
-# Here are two ranks on one machine; adding their results is the all-reduce:
+# The activation works feature by feature, so a rank needs the same features of gate and up. down *sums* over features:
+# ranks 0 and 1 each sum over their own, and the all-reduce (Σ) adds the two:
+
+# %%
+show_shards(2)
+
+# %% [markdown]
+# The next cell plays two ranks on one machine, then estimates the time of 4,096 tokens on several GPUs: in a ring, a
+# rank sends 2 · (world − 1) / world of the matrix, by NVLink at 450 GB/s (H200's datasheet), or by a network card of
+# 400 Gbit/s.
 
 # %%
 mlp, x = LlamaMLP(64, 192).requires_grad_(False), torch.randn(8, 64)
 weights = [layer.weight for layer in (mlp.gate_proj, mlp.up_proj, mlp.down_proj)]
 shares = [(functional.silu(x @ g.mT) * (x @ u.mT)) @ d.mT for g, u, d in (shard(*weights, rank, 2) for rank in (0, 1))]
 print(f"largest difference: {float((sum(shares) - mlp(x)).abs().max()):.0e} of {float(mlp(x).abs().max()):.2f}")
+one_gpu, matrix = 1758, 2 * 4096 * 4096  # µs of the table's gated MLP, bytes
+for world in (2, 4, 8):
+    sent = 2 * (world - 1) / world * matrix
+    nvlink, network = (sent / bandwidth * 1e6 for bandwidth in (450e9, 50e9))
+    print(f"{world} GPUs: GEMMs {one_gpu / world:.0f} µs, all-reduce {nvlink:.0f} µs by NVLink", end=", ")
+    print(f"{network:.0f} by network: {one_gpu / (one_gpu / world + nvlink):.1f} and", end=" ")
+    print(f"{one_gpu / (one_gpu / world + network):.1f} times as fast as one")
 
 # %% [markdown]
-# The activation works feature by feature, so a rank needs the same features of gate and up. down *sums* over features:
-# each rank sums over its own, and the result is the sum over ranks. In the backward pass every rank computes one term
-# of x's gradient: one all-reduce again, on the other side of the MLP.
+# With more ranks the GEMMs shrink and the all-reduce grows, so such a split stays within a node. In the backward pass
+# every rank computes one term of x's gradient: one all-reduce again.
 #
 # ## What to remember
 #
 # - The gradients of a linear layer are two GEMMs, with transposed operands.
 # - If fusion does not store an intermediate result, the backward must compute it again.
 # - A kernel becomes a layer once you register facts *about* it: a fake, a backward made of operators, an autocast
-#   dtype. And it must launch on the current stream.
+#   dtype.
 # - Split an MLP by features: one all-reduce in the forward, one in the backward.
 #
 # ## Test yourself
@@ -451,9 +476,8 @@ print(f"largest difference: {float((sum(shares) - mlp(x)).abs().max()):.0e} of {
 # <details><summary>1. Your fake returns a <code>torch.empty</code> with the right shape and dtype, but always on the
 # CPU. Which of the table's callers can notice, and when?</summary>
 #
-# Only torch.compile and torch.export, and only for tensors on a GPU: the compiler goes on with a result on the wrong
-# device, and fails at the first operator that combines it with a tensor on the GPU. The others never call the fake.
-# opcheck on a GPU finds it at once; opcheck on the CPU cannot.
+# Only torch.compile and torch.export, for tensors on a GPU: they fail at the first operator that combines the result
+# with a tensor on the GPU. The others never call the fake. opcheck on the CPU cannot find it.
 #
 # </details>
 #

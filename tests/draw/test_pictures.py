@@ -202,6 +202,7 @@ PICTURES = {
     "a wgmma's accumulators": tutorlib.show_wgmma,
     "a wgmma's A operand": lambda: tutorlib.show_wgmma(32, a_register),
     "gate and up": lambda: tutorlib.show_gate(32, 8),
+    "shares of ranks": tutorlib.show_shards,
 }
 
 

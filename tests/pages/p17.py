@@ -95,18 +95,10 @@ def by_thresholds(block, tensor_scale):
 
 
 @cute.jit
-def counts_by_itself(steps: TileSteps):
-    """Index and phase by division; arrives and announces in two orders."""
-    for number in cutlass.range(steps.tiles, unroll=1):
-        for k_tile in cutlass.range(steps.k_tiles, unroll=1):
-            step = number * steps.k_tiles + k_tile
-            stage = step % steps.stages
-            cute.arch.mbarrier_wait(steps.empty + stage, (step // steps.stages + 1) % 2)
-            if steps.leads:
-                with cute.arch.elect_one():
-                    cute.arch.mbarrier_expect_tx(steps.full + stage, steps.stage_bytes)
-                    cute.arch.mbarrier_arrive(steps.full + stage)
-            steps.load(number, k_tile, stage)
+def last_reads(steps: TileSteps, state: PipelineState):
+    for _ in cutlass.range(steps.stages, unroll=1):
+        cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
+        state.advance()
 
 
 @right("17.5")
@@ -122,6 +114,7 @@ def loads_first(steps: TileSteps):
                 with cute.arch.elect_one():
                     cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
             state.advance()
+    last_reads(steps, state)
 
 
 @right("17.5")
@@ -137,6 +130,7 @@ def by_lane_0(steps: TileSteps):
                 cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
             steps.load(number, k_tile, state.index)
             state.advance()
+    last_reads(steps, state)
 
 
 @right("17.6")

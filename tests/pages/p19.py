@@ -20,12 +20,15 @@ def turned_round(grad, x, weight, gemm):
     return gemm(rows, weight.t().contiguous()).reshape(x.shape), dw.t()
 
 
-@right("19.5")
-def another_class(module):
-    """The layers themselves stay, and become of another class."""
-    for child in module.modules():
-        if type(child) is nn.Linear:
-            child.__class__ = KernelLinear
+@wrong("19.5", "unlike the course's")
+def new_layers(module):
+    """Old parameters in new layers, under every name."""
+    for path, child in list(module.named_modules(remove_duplicate=False)):
+        if path and type(child) is nn.Linear:
+            new = KernelLinear(child.in_features, child.out_features, child.bias is not None, device="meta")
+            new.weight, new.bias = child.weight, child.bias
+            parent, _, name = path.rpartition(".")
+            setattr(module.get_submodule(parent), name, new.train(child.training))
     return module
 
 

@@ -267,6 +267,19 @@ def show_gate(*widths: int, columns: int = 32) -> Picture:
     return figure([grid(width) for width in widths], stacked=True)
 
 
+def show_shards(world: int = 2) -> Picture:
+    """An MLP's matrices from x to y, cut over ranks: a cell names the rank that holds it; Σ: the sum over ranks."""
+
+    def grid(title: str, rows: int, columns: int, split: int) -> CellGrid:
+        ranks = [[(row, column)[split] * world // 8 for column in range(columns)] for row in range(rows)]
+        says = [[str(rank) for rank in row] for row in ranks]
+        return CellGrid(title, says, [[category(rank) for rank in row] for row in ranks])
+
+    x, y = (CellGrid(f"{name}\n(tokens, hidden)", [[at] * 4] * 2, [[EMPTY] * 4] * 2) for name, at in ("x ", "yΣ"))
+    gate, h = grid("gate, up\n(features, hidden)", 8, 4, 0), grid("silu(gate(x)) · up(x)\n(tokens, features)", 2, 8, 1)
+    return figure([x, gate, h, grid("down\n(hidden, features)", 4, 8, 1), y], stacked=False)
+
+
 # A reduction ----------------------------------------------------------------------------------------------------------
 
 

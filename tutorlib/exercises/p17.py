@@ -3,7 +3,6 @@
 import struct
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import product
 from random import Random
 
 from tutorlib.checking.cute import CuteExercise
@@ -93,6 +92,7 @@ def places(rows: Sequence[int], accumulators: Sequence[int]) -> Callable[[Random
     return draw
 
 
+EDGES = 0, 31, 32, 100, 127  # rows of a block
 BENCH = (8192, 8192, 8192)
 SHAPES = ((512, 512, 512), (384, 1024, 192), (129, 200, 72))
 SIMULATED = ((129, 264, 136),)  # six tiles of three K tiles, with all edges
@@ -141,9 +141,7 @@ EXERCISES = (
         {
             "one accumulator": beside([(n, 1) for n in (256, 128, 96, 64, 32)], accumulators(1)),
             "few columns": beside([(n, 1) for n in (8, 16, 24)], accumulators(1)),
-            "several": beside(
-                [(256, 2), (160, 2), (96, 5), (128, 3), (24, 3), (48, 5), (16, 5)], accumulators(2, 3, 4)
-            ),
+            "several": beside([(256, 2), (160, 2), (96, 5), (128, 3), (24, 3), (48, 5)], accumulators(2, 3, 4)),
             "too many": beside([(256, 3), (192, 3), (520, 1)], accumulators(2, 3, 4, 5)),
         },
     ),
@@ -151,18 +149,9 @@ EXERCISES = (
         ("17.2", "accumulator_place", 2),
         accumulator_place,
         {
-            "one block's rows": beside(
-                list(product((0, 1, 31, 32, 100, 127), (0, 5, 255), (0,), (256,))), places(range(128), (0,))
-            ),
-            "the second accumulator": beside(
-                [(m, n, 1, 128) for m in (0, 33, 127) for n in (0, 77)], places(range(128), (1,))
-            ),
-            "one of three": beside(
-                [(64, 9, accumulator, 96) for accumulator in range(3)], places(range(128), (0, 1, 2))
-            ),
-            "the other block's": beside(
-                list(product((128, 160, 255), (0, 200), (0, 1), (256,))), places(range(128, 256), (0, 1))
-            ),
+            "one block's rows": beside([(m, n, 0, 256) for m in EDGES for n in (0, 255)], places(range(128), (0,))),
+            "one of three": beside([(64, 9, number, 96) for number in range(3)], places(range(128), (0, 1, 2))),
+            "the other block's": beside([(m + 128, 200, 1, 256) for m in EDGES], places(range(128, 256), (0, 1))),
         },
     ),
     blackwell_exercise(

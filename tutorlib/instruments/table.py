@@ -7,7 +7,7 @@ import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import partial
+from functools import cache, partial
 from itertools import chain, product
 from typing import Any
 
@@ -42,8 +42,9 @@ from tutorlib.kernels.hopper.fused import (
     launch_fused,
     linear_swiglu,
 )
+from tutorlib.kernels.hopper.launch import launcher
 from tutorlib.kernels.ladder import AMPERE_RUNGS, LADDER, Rung
-from tutorlib.kernels.layers import LLAMA_8B, linear, separate
+from tutorlib.kernels.layers import LLAMA_8B, linear, separate, swiglu_linear
 from tutorlib.kernels.nvidia_example import against_nvidia
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
@@ -435,6 +436,7 @@ def hopper_fp8() -> Sweep:
 
 FEW_PAIRS = 12  # a reference takes twenty times as long as what it checks
 HIDDEN, FEATURES = LLAMA_8B
+FUSED = ((4096, FEATURES, HIDDEN), (8192, 8192, 8192))
 PINGPONG = HopperConfig((128, 192, 64), "pingpong", cluster=(2, 1), zigzag=True, polls=True)
 ALONE = HopperConfig((128, 144, 64), "pingpong", stream_k=True, zigzag=True, polls=True)
 COOPERATIVE = HopperConfig(cluster=(2, 1), defer_stores=True, stream_k=True, zigzag=True, polls=True)
@@ -471,18 +473,33 @@ def fused_epilogues() -> Sweep:
     candidates = (
         fused("bias + GELU", BIAS_GELU, beside_plain(gelu)),
         fused("bias + GELU, cooperative", BIAS_GELU, beside_plain(gelu), COOPERATIVE),
-        fused("bias + GELU, ping-pong", BIAS_GELU, beside_plain(gelu), PINGPONG),
         fused("residual", ADD, beside_plain(add)),
-        fused("residual, cooperative", ADD, beside_plain(add), COOPERATIVE),
         fused("residual, ping-pong, no clusters", ADD, beside_plain(add), ALONE),  # what the model alone would choose
         fused("SwiGLU", SWIGLU, beside_plain(gated)),
-        fused("SwiGLU, ping-pong, stream-K", SWIGLU, beside_plain(gated), replace(PINGPONG, stream_k=True)),
         fused("bias + GELU beside torch.compile", BIAS_GELU, gelu),
         fused("residual beside cuBLAS with beta = 1", ADD, add),
         fused("SwiGLU beside torch", SWIGLU, gated),
     )
-    shapes = ((4096, FEATURES, HIDDEN), (8192, 8192, 8192))
-    return Sweep(gelu, candidates, shapes, pairs=FEW_PAIRS, seconds=60)
+    return Sweep(gelu, candidates, FUSED, pairs=FEW_PAIRS, seconds=60)
+
+
+def fused_rivals() -> Sweep:
+    """GELU beside cuBLASLt's epilogue, and beside the plain GEMM as configured; a residual beside cuBLAS in place."""
+    gelu, add = fused_problems.linear_gelu(), fused_problems.linear_add()
+    sums, plain = cache(lambda shape: torch.zeros(shape, dtype=torch.bfloat16, device="cuda")), cache(launcher)
+    rivals: list[tuple[str, str, Fusion, Problem, HopperConfig | None, Callable[..., Any]]] = [
+        ("bias + GELU", "cuBLASLt's epilogue", BIAS_GELU, gelu, None,
+         lambda c, a, b, bias: torch._addmm_activation(bias, a, b.mT, use_gelu=True, out=c)),
+        ("residual", "cuBLAS in place", ADD, add, None, lambda c, a, b, d: sums(c.shape).addmm_(a, b.mT)),
+        *((f"bias + GELU, {name}", f"the plain GEMM, {name}", BIAS_GELU, gelu, config,
+           lambda c, a, b, bias, of=config: plain(of, *c.shape, a.shape[1])(a, b, c))
+          for name, config in (("ping-pong", PINGPONG), ("cooperative", COOPERATIVE))),
+    ]  # fmt: skip
+    candidates = [
+        fused(f"{name}, beside {other}", op, replace(problem, baseline=by, baseline_name=other), config)
+        for name, other, op, problem, config, by in rivals
+    ]
+    return Sweep(gelu, tuple(candidates), FUSED, pairs=FEW_PAIRS, seconds=20)
 
 
 def halves(gate_up: Tensor) -> Sequence[Tensor]:
@@ -560,6 +577,34 @@ def mlp_forward() -> Sweep:
     )
     shapes = tuple((count, HIDDEN, 2 * FEATURES) for count in (4096, 8192, 2048))
     return Sweep(mlp(), candidates, shapes, pairs=FEW_PAIRS, seconds=25)
+
+
+def mlp_training() -> Sweep:
+    """Forward and backward of that MLP, with the gradients of x and of all weights; y alone is checked."""
+
+    def trained(layers: Callable[..., Tensor], split: Callable[..., Sequence[Tensor]] = halves) -> Callable[..., None]:
+        def host(x: Tensor, gate_up: Tensor, down: Tensor, y: Tensor) -> None:
+            leaves = [it.detach().requires_grad_() for it in (x, *split(gate_up), down)]
+            result = layers(*leaves)
+            torch.autograd.grad(result, leaves, result.detach())
+            y.copy_(result.detach())
+
+        return host
+
+    def by(layer: Callable[..., Tensor]) -> Callable[..., None]:
+        return trained(lambda x, gate, up, down: layer(silu(layer(x, gate)) * layer(x, up), down))
+
+    torchs = by(torch.nn.functional.linear)
+    problem, in_pieces = (
+        replace(mlp(split), baseline=lambda y, *given: torchs(*given, y), flops=lambda shape: 9 * math.prod(shape))
+        for split in (halves, partial(separate, width=PIECE))
+    )
+    gated = trained(lambda x, gate_up, down: linear(swiglu_linear(x, gate_up), down), lambda both: (both,))
+    candidates = (
+        by_host("two GEMMs, the first gated", gated, needs=WGMMA, problem=in_pieces),
+        by_host("nn.Linear swapped", by(linear), needs=WGMMA),
+    )
+    return Sweep(problem, candidates, ((4096, HIDDEN, 2 * FEATURES),), pairs=FEW_PAIRS, seconds=20)
 
 
 # Notebooks 22 and 23: attention, beside torch's -----------------------------------------------------------------------
@@ -723,7 +768,9 @@ SWEEPS: dict[str, Callable[[], Sweep]] = {  # gemm_nvidia raises NoExample where
     "hopper_fp8": hopper_fp8,
     "gemm_models": gemm_models,
     "fused_epilogues": fused_epilogues,
+    "fused_rivals": fused_rivals,
     "mlp_forward": mlp_forward,
+    "mlp_training": mlp_training,
     "attention_full": lambda: attention(causal=False),
     "attention_causal": lambda: attention(causal=True),
     "attention_shapes": lambda: attention_shapes(causal=False),

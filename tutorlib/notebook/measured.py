@@ -251,40 +251,43 @@ def show_counts(name: str, over: str, **counters: str | tuple[str, ...]) -> "Dat
 
 
 def show_costs(name: str, gpu: str = "", kernels: Sequence[str] = ()) -> "DataFrame | None":
-    """A sweep whose kernels have different baselines: time, and speed as a fraction of the baseline's.
+    """Time, and speed as a fraction of the baseline's; of epilogues, configuration and time added to the plain GEMM's.
 
-    If points have their configurations, also these, the baseline's, and the time added to its time.
     gpu: as `tables` takes it. kernels: those of an epilogue sweep that are shown; by default all.
     """
     if name == "fused_epilogues":
-        labels = "shape", "baseline", "kernel", "configuration"
-        return tables(name, partial(epilogue_rows, kernels=kernels), labels, gpu)
-    return tables(name, layer_rows, ("", "baseline", "kernel"), gpu)
+        return tables(name, partial(epilogue_rows, kernels=kernels), ("shape", "kernel", "configuration"), gpu)
+    return tables(name, layer_rows, ("", "kernel"), gpu)
 
 
 def epilogue_rows(swept: SweepResults, kernels: Sequence[str] = ()) -> Rows:
     rows: Rows = []
     for shape in swept.shapes:
-        points = swept.at(shape)
-        beside_plain = [point for point in points if point.measurement.baseline == PLAIN]
-        plain_us = median(point.measurement.baseline_us for point in beside_plain)
-        plain_config = named_config(beside_plain[0].facts["plain_config"])
-        rows.append(((size(shape), "", PLAIN, plain_config), {"µs": f"{plain_us:,.1f}"}))
-        for point in points:
+        beside: dict[str, dict[str, Measurement]] = {}  # kernel → baseline → measurement
+        configs = {PLAIN: named_config(swept.at(shape)[0].facts["plain_config"])}
+        for point in swept.at(shape):
             kernel, _, _ = point.name.partition(" beside ")
-            if kernels and kernel not in kernels:
-                continue
-            label = size(shape), point.measurement.baseline, kernel, named_config(point.facts["config"])
-            rows.append((label, time_and_speed(point) | {"time added": f"{1 / point.measurement.ratio - 1:+.1%}"}))
+            beside.setdefault(kernel, {})[point.measurement.baseline] = point.measurement
+            configs[kernel] = named_config(point.facts["config"])
+        plain_us = median(by[PLAIN].baseline_us for by in beside.values())
+        rows.append(((size(shape), PLAIN, configs[PLAIN]), {"µs": f"{plain_us:,.1f}"}))
+        for kernel in kernels or beside:
+            plain, *others = beside[kernel].values()
+            cells = time_of(plain) | {"time added": f"{1 / plain.ratio - 1:+.1%} ±{plain.spread / 2:.1%}"}
+            cells["beside"] = ", ".join(f"{show_ratio(other)} of {other.baseline}" for other in others)
+            rows.append(((size(shape), kernel, configs[kernel]), cells))
     return rows
 
 
 def layer_rows(swept: SweepResults) -> Rows:
-    return [
-        ((f"{shape[0]:,} tokens", point.measurement.baseline, point.name), time_and_speed(point))
-        for shape in swept.shapes
-        for point in swept.at(shape)
-    ]
+    """The baseline's time, and a row for each kernel, by the number of tokens."""
+    rows: Rows = []
+    for shape in swept.shapes:
+        points, tokens = swept.at(shape), f"{shape[0]:,} tokens"
+        baseline_us = median(point.measurement.baseline_us for point in points)
+        rows.append(((tokens, swept.baseline), {"µs": f"{baseline_us:,.1f}"}))
+        rows += [((tokens, point.name), time_and_speed(point)) for point in points]
+    return rows
 
 
 def time_and_speed(point: Point) -> dict[str, str]:

@@ -73,53 +73,30 @@ def fake_result(answer: Served, x: Shape, weight: Shape, dtype: str, device: str
         return {"result": repr(got)[:200]}
     return {
         "result": "a tensor",
-        "data": "" if getattr(got, "fake_mode", None) is mode else "its own",
         "operator that computes": next(iter(computing), ""),  # the first
         "question about a size": str(env.guards[0].expr) if env and env.guards else "",  # the first comparison of one
         "shape": [*map(str, got.shape)],
         "dtype and device": f"{str(got.dtype).removeprefix('torch.')} on {got.device}",
         "strides": [*map(str, got.stride())],
-        "memory": "an input's" if any(got is fake or got._base is fake for fake in fakes) else "its own",
     }
 
 
 WIDTH = 16  # of what goes into a model
+MODELS = "one layer", "layers in layers", "one layer twice", "a subclass, which stays"
 
 
 def model(name: str) -> "nn.Module":
     """The model of this name, with random parameters, for inputs of WIDTH."""
     from torch import nn
 
-    from tutorlib.kernels.layers import LlamaMLP
+    def layer(kind: Any = nn.Linear, **options: Any) -> nn.Linear:
+        return kind(WIDTH, WIDTH, **options)
 
-    def layer(**options: Any) -> nn.Linear:
-        return nn.Linear(WIDTH, WIDTH, **options)
-
-    match name:
-        case "layers in layers":
-            inner = nn.Sequential(nn.LayerNorm(WIDTH), nn.Sequential(nn.Sequential(layer()), layer()))
-            return nn.Sequential(layer(), inner)
-        case "one layer twice":  # with a bias, and a layer without
-            twice = layer()
-            return nn.Sequential(nn.Sequential(twice, nn.GELU(), layer(bias=False), twice))
-        case "a subclass, which stays":
-            kind = nn.modules.linear.NonDynamicallyQuantizableLinear
-            return nn.Sequential(nn.Sequential(kind(WIDTH, WIDTH), layer()))
-        case "another dtype":
-            return nn.Sequential(LlamaMLP(WIDTH, 24).double())
-        case "frozen, in eval":
-            return nn.Sequential(LlamaMLP(WIDTH, 24).requires_grad_(False).eval()).eval()
-    return LlamaMLP(WIDTH, 24)
-
-
-MODELS = (
-    "an MLP",
-    "layers in layers",
-    "one layer twice",
-    "another dtype",
-    "frozen, in eval",
-    "a subclass, which stays",
-)
+    twice, subclass = layer(), layer(nn.modules.linear.NonDynamicallyQuantizableLinear)
+    deep = nn.Sequential(nn.LayerNorm(WIDTH), nn.Sequential(nn.Sequential(layer()), layer()))
+    shared = nn.Sequential(twice, nn.GELU(), layer(bias=False), twice)
+    made = layer(), nn.Sequential(layer(), deep), nn.Sequential(shared), nn.Sequential(nn.Sequential(subclass, layer()))
+    return dict(zip(MODELS, made, strict=True))[name]
 
 
 @contextmanager
@@ -144,17 +121,16 @@ def class_of(module: "nn.Module") -> str:
 
 
 def swapped_model(answer: Served, name: str, seed: int, factor: float) -> Record:
-    """19.5: a model whose linear layers the answer has replaced. seed: of its parameters.
+    """19.5: a model whose linear layers the answer has changed. seed: of its parameters.
 
-    Of each module its class, mode and whether its weight has its sizes; of each parameter the name of the one that it
-    was, and whether it is trained; and the result for some x.
+    Of each module its class, and whether it is the object that it was; the names of its parameters; a result.
     """
     import torch
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         made = model(name)
-    before = dict(made.named_parameters())
+    before, parameters = dict(made.named_modules(remove_duplicate=False)), dict(made.named_parameters())
     got = answer(made)
     if got is not made:
         what = f"it returns {type(got).__name__}; it should return the module itself, changed."
@@ -165,17 +141,8 @@ def swapped_model(answer: Served, name: str, seed: int, factor: float) -> Record
         result = made(x).detach()
     return {
         "class": {path: class_of(one) for path, one in modules.items()},
-        "training mode": {path: one.training for path, one in modules.items()},
-        "parameter": {
-            path: next((old for old, same in before.items() if same is one), "another tensor")
-            for path, one in made.named_parameters()
-        },
-        "in_features and out_features": {
-            path: tuple(layer.weight.shape) == (layer.out_features, layer.in_features) or "not its weight's"
-            for path, layer in modules.items()
-            if isinstance(layer, torch.nn.Linear)
-        },
-        "requires_grad": {path: one.requires_grad for path, one in made.named_parameters()},
+        "object": {path: "the same" if before.get(path) is one else "another" for path, one in modules.items()},
+        "parameter": {path: same is parameters.get(path) for path, same in made.named_parameters()},
         "result": result,
     }
 

@@ -6,7 +6,7 @@ __getattr__ = lazy(
     __name__,
     {
         "config": "PAIR BlackwellConfig",
-        "gemm": "SMS Block Parts await_empty make_blackwell_gemm make_block tma_atoms",
+        "gemm": "SMS Parts make_blackwell_gemm make_block tma_atoms",
         "parts": "TileSteps make_t2r",
         "tutorlib.kernels.hopper.pipeline": "Tma",
     },

@@ -15,7 +15,6 @@ import cutlass
 from cutlass import BFloat16, Boolean, Int32, Int64, cute
 from cutlass.cute.nvgpu import cpasync, tcgen05
 from cutlass.memory import SmemAllocator
-from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
 from tutorlib.kernels.blackwell import parts
 from tutorlib.kernels.blackwell.config import BOX, MMA_WARP, ROWS, SINGLE, TMA_WARP, WARPS, BlackwellConfig
@@ -67,19 +66,6 @@ def initialize(ring: cute.Pointer, warp: Int32, tmas: Any, config: cutlass.Const
             for number, arrivals in enumerate(counts):
                 cute.arch.mbarrier_init(ring + number, arrivals)
             cute.arch.mbarrier_init_fence()
-
-
-@cute.jit
-def await_empty(steps: TileSteps) -> None:
-    """Every stage has been read: no commit is in flight to a block that ends."""
-    total = steps.tiles * steps.k_tiles
-    state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
-    for _ in cutlass.range(total % steps.stages, unroll=1):
-        state.advance()
-    turns = total // steps.stages
-    for _ in cutlass.range(steps.stages, unroll=1):
-        cute.arch.mbarrier_wait(steps.empty + state.index, state.phase ^ (turns & 1))
-        state.advance()
 
 
 def make_drain(tCtC: Any, make_t2r: Any, tma: Any, mC: Any, sC: Any, warp: Any, thread: Any) -> Drain:
@@ -201,7 +187,6 @@ def blackwell_kernel(
     steps = block.steps_in(acc)
     if block.warp == TMA_WARP:
         parts.produce(steps)
-        await_empty(steps)
     if block.warp == MMA_WARP:
         parts.multiply(steps)
     if block.warp < STORERS:

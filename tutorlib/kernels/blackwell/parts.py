@@ -47,7 +47,6 @@ class TileSteps:
         announces, stage_bytes; one of empty[stage] when the multiplications that read it are committed to it.
     ready, free: one for each accumulator. A phase of ready ends when the multiplications of a tile are committed to it,
         one of free with an arrival of each warp that stores, `storers`.
-    feeds: of A and B, with tXgX as (box, row tiles, K tiles).
     leads: whether this block issues the multiplications: with a pair the first one does. In a pair, full and free are
         the leader's, and both blocks have empty and ready of their own.
     issue: multiplies a stage, given the TiledMma, an accumulator, the operands, and whether it is the tile's first.
@@ -208,7 +207,7 @@ def make_t2r(acc: cute.Tensor, thread: Any) -> tuple[cute.TiledCopy, cute.Tensor
 
 @cute.jit
 def produce_tiles(steps: TileSteps) -> None:
-    """The TMA warp: fill every stage as soon as it is empty, tile after tile."""
+    """The TMA warp: fill every stage as soon as it is empty, tile after tile; at the end no commit is in flight."""
     state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
     for number in cutlass.range(steps.tiles, unroll=1):
         for k_tile in cutlass.range(steps.k_tiles, unroll=1):
@@ -218,6 +217,9 @@ def produce_tiles(steps: TileSteps) -> None:
                     cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
             steps.load(number, k_tile, state.index)
             state.advance()
+    for _ in cutlass.range(steps.stages, unroll=1):
+        cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
+        state.advance()
 
 
 @cute.jit
