@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import chain, product
+from pathlib import Path
 from typing import Any
 
 import cutlass
@@ -54,7 +55,7 @@ from tutorlib.measuring.trusted import measure
 from tutorlib.models.l2 import grouped, raster
 from tutorlib.problems import fused as fused_problems
 from tutorlib.problems.attention import against_torchs_best, attention_problem, decoding_problem, gradient_problem
-from tutorlib.problems.catalogue import UNIT_ROUNDOFF, accumulation, gemm, gemm_fp8, softmax, vector_add
+from tutorlib.problems.catalogue import UNIT_ROUNDOFF, accumulation, copy, gemm, gemm_fp8, softmax, vector_add
 from tutorlib.problems.differences import by
 from tutorlib.problems.problem import Operand, Problem, Shape
 from tutorlib.problems.work import Call, Launcher, Work, new_generator
@@ -74,6 +75,21 @@ LARGE = cubes(8192, 4096, 2048)
 def by_host(name: str, host: Callable[..., Any], **others: Any) -> Candidate:
     """A function of torch tensors that launches kernels. others: as Candidate has them."""
     return Candidate(name, HostLauncher(host), **others)
+
+
+def tile_layouts() -> Sweep:
+    """Notebook 04's tiles, by the place of chunk c of row r: four blocks for each SM of an H200."""
+    places = {
+        "stored by rows": "r * 8 + c",
+        "padded to 72": "r * 9 + c",
+        "atoms, plain": "r / 8 * 64 + c * 8 + r % 8",
+        "stored by rows, swizzled": "r * 8 + (c ^ r % 8)",
+        "atoms, swizzled": "r / 8 * 64 + c * 8 + (r % 8 ^ c)",
+    }
+    text = Path(cutile.__file__).with_name("tile_layout.cu").read_text(encoding="utf-8")
+    sources = {name: f"#define AT(r, c) ({place})\n{text}" for name, place in places.items()}
+    kernels = tuple(Candidate(n, CppLauncher(s, lambda _: (528,), lambda _: (256,))) for n, s in sources.items())
+    return Sweep(copy("bf16"), kernels, ((528 * 128, 64),), (counters.SHARED_READ, counters.SHARED_WRITTEN), seconds=20)
 
 
 # Notebooks 06 to 09: cuTile and Tile C++ ------------------------------------------------------------------------------
@@ -648,6 +664,7 @@ def attention_backward() -> Sweep:
 
 COUNTED = counters.BLOCK_SIZE, counters.TENSOR_BUSY, counters.STALLED
 SWEEPS: dict[str, Callable[[], Sweep]] = {  # gemm_nvidia raises NoExample where NVIDIA's example is missing
+    "tile_layouts": tile_layouts,
     "softmax_rows": softmax_rows,
     "tile_rungs": tile_rungs,
     "tile_space": tile_space,
