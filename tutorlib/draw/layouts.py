@@ -1,6 +1,6 @@
 """Pictures of layouts: a layout, its memory, the operations of the algebra, threads and values."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, repeat
 from typing import Any
@@ -25,12 +25,15 @@ def show_layout(source: Any, title: str = "", highlight: Iterable = ()) -> Pictu
     return figure([layout_grid(source, title or None, highlight)])
 
 
-def show_layouts(sources: Mapping[str, Any]) -> Picture:
-    """Several layouts side by side, {title: layout}, on one color scale."""
+def show_layouts(sources: Mapping[str, Any], outlined: Collection[int] = ()) -> Picture:
+    """Several layouts side by side, {title: layout}, on one color scale. outlined: offsets."""
     tables = [matrix(source) for source in sources.values()]
     everything = [offset for table in tables for row in table for offset in row]
     scale = min(everything), max(everything)
-    grids = [layout_grid(source, f"{title}\n{text(layout(source))}", scale=scale) for title, source in sources.items()]
+    grids = list[CellGrid]()
+    for title, shown in zip(sources, map(layout, sources.values()), strict=True):
+        marked = [index for index in range(size(shown)) if shown(index) in outlined]
+        grids.append(layout_grid(shown, f"{title}\n{text(shown)}", marked, scale))
     return figure(grids)
 
 

@@ -107,19 +107,15 @@ def swapped(layout: Layout) -> Layout:
     return Layout(mode(layout, 1), mode(layout, 0))
 
 
-def times(layout: Layout, factor: int) -> Layout:
-    return Layout(layout.shape, tl.transform_tuple(layout.stride, lambda step: step * factor))
-
-
 def stored(*written: str, apart: int = 1) -> Drawn:
     """Calls with two ways to store a matrix, beside those of this text."""
     return beside(calls(*written), partial(two_ways_to_store, apart=apart), 3)
 
 
-def claimed(rng: Random) -> tuple[Layout, Layout, Layout]:
-    """Layouts A and B, and one that may be A ∘ B."""
-    a, b = composable(rng)
-    return a, b, times(tl.compose(a, b), rng.choice((1, 2)))
+def bounded(rng: Random) -> tuple[Layout, int]:
+    """A layout and a bound, in some calls no multiple of its copies."""
+    (layout,) = one_layout(rng)
+    return layout, cosize(layout) * rng.randint(1, 4) + rng.choice((0, 0, 1))
 
 
 def row_or_column(rng: Random) -> tuple[int, int]:
@@ -201,24 +197,30 @@ FUNCTIONS = (
         library=ELSEWHERE,
     ),
     value_exercise(
-        ("03.4", "obeys", 2),
-        lambda a, b, r: offsets(r) == composed(a, b),
+        ("03.4", "complement", 2),
+        None,
         {
-            "B of one mode": beside(
-                calls("(4,8):(8,1) 4:8 4:2", "(4,8):(8,1) 4:2 (2,2):(1,16)", "(4,8):(8,1) 8:2 (4,2):(1,16)"),
-                claimed,
-                10,
+            "one mode": beside(calls("4:2 24", "3:5 60", "8:1 32"), bounded, 3),
+            "several modes, in any order": beside(
+                calls("(2,2):(1,6) 24", "(2,3):(24,2) 96", "(2,(1,2)):(8,(3,2)) 32"), bounded, 3
             ),
-            "modes that carry": beside(
-                calls("(6,2):(1,7) (3,2):(2,3) (3,2):(2,3)", "(6,2):(1,7) (2,2):(2,3) (2,2):(2,3)"), claimed, 10
-            ),
-            "random layouts": drawn(24, claimed),
+            "a bound inside a copy": beside(calls("4:2 10", "4:1 10", "(2,2):(4,1) 17"), bounded, 3),
+            "random layouts": drawn(24, bounded),
         },
+        refuses(
+            "copies collide",
+            "a copy collides with another",
+            "(2,2):(1,3) 24",
+            "(2,2):(2,6) 24",
+            "(2,3):(1,3) 24",
+            valid=bounded,
+        ),
+        holds=same_function(tl.complement),
         mistakes={
-            "law_of_b": lambda a, b, r: offsets(r) == composed(b, a),
-            "last_index": lambda a, b, r: offsets(r)[-1] == composed(a, b)[-1],
+            "behind_the_last": lambda layout, bound: Layout(-(-bound // cosize(layout)), cosize(layout)),
+            "itself": lambda layout, bound: layout,
         },
-        library=ELSEWHERE,
+        library=from_here_on("complement"),
     ),
 )
 
@@ -271,7 +273,7 @@ DIVIDING = (
         ("03.7", "block_tile", 2),
         None,
         {
-            "every block of the 16×8": stretched(
+            "every block of a 16×8 matrix": stretched(
                 [(Layout((16, 8), (8, 1)), (4, 4), (row, column)) for row in range(4) for column in range(2)]
             ),
             "tiles that are not square": scaled("(16,8):(1,16) (8,2) (1,3)", "(16,8):(8,1) (2,8) (5,0)"),
@@ -302,7 +304,7 @@ PRODUCTS = (
         ("03.12", "thread_tile", 4),
         None,
         {
-            "every block of the 16×32": stretched(
+            "every block of a 16×32 matrix": stretched(
                 [(Layout((16, 32), (32, 1)), (8, 16), (n % 2, n // 2), BY_ROWS) for n in range(4)]
             ),
             "other threads, padded rows": scaled(

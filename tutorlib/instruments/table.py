@@ -80,11 +80,11 @@ def by_host(name: str, host: Callable[..., Any], **others: Any) -> Candidate:
 def tile_layouts() -> Sweep:
     """Notebook 04's tiles, by the place of chunk c of row r: four blocks for each SM of an H200."""
     places = {
-        "stored by rows": "r * 8 + c",
-        "padded to 72": "r * 9 + c",
-        "atoms, plain": "r / 8 * 64 + c * 8 + r % 8",
-        "stored by rows, swizzled": "r * 8 + (c ^ r % 8)",
-        "atoms, swizzled": "r / 8 * 64 + c * 8 + (r % 8 ^ c)",
+        "by rows": "r * 8 + c",
+        "by rows, padded to 72": "r * 9 + c",
+        "by columns": "r / 8 * 64 + c * 8 + r % 8",
+        "by rows, swizzled": "r * 8 + (c ^ r % 8)",
+        "by columns, swizzled": "r / 8 * 64 + c * 8 + (r % 8 ^ c)",
     }
     text = Path(cutile.__file__).with_name("tile_layout.cu").read_text(encoding="utf-8")
     sources = {name: f"#define AT(r, c) ({place})\n{text}" for name, place in places.items()}
