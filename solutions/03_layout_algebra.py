@@ -11,10 +11,9 @@
 # Four thread blocks share a row-major matrix. Which elements does thread 17 of block 1 load? You can derive a formula
 # full of `//` and `%`. Then the rows are padded, or the tile size changes, and you derive it again.
 #
-# You met a better way in notebook 02: `cute.local_tile` computes a tile from the layout of the whole. It is built from
-# a few operators that take layouts and return a layout: compose, divide, repeat, invert. Each operator obeys a law of
-# one line. On this page you write them, and in the last exercise you answer the question about thread 17 for any
-# matrix.
+# Notebook 02 had a better way: `cute.local_tile` computes a tile from the layout of the whole. It is built from a few
+# operators that take layouts and return a layout: compose, divide, repeat, invert. Each obeys a law of one line. On
+# this page you write them, and answer the question about thread 17 for any matrix.
 #
 # > **After this page you can** cut a matrix into tiles, arrange threads over a tile, predict the results of CuTe's
 # > operators and tell when they are wrong, and bound the width of a copy.
@@ -213,7 +212,7 @@ for B in (layout("3:4"), layout("4:4")):
 # 0, 32, 2, 34. Your `compose` refuses both, because 6/4 has a remainder.
 #
 # A composition can be wrong for a second reason: B's modes are composed one by one. That assumes that the sum of their
-# indices never crosses into A's next column, as 5 + 7 crosses into the tens. [CuTe's
+# indices never crosses into A's next column. [CuTe's
 # documentation](https://docs.nvidia.com/cutlass/media/docs/cpp/cute/02_layout_algebra.html#computing-composition) asks
 # for a B that is *injective*, one that picks no element twice. That is not enough. This B picks six different elements,
 # each of its modes stays in A's first column, and yet:
@@ -273,8 +272,8 @@ check("03.4", complement)
 print(cute_says("complement", layout("(2,2):(1,3)"), 24))
 
 # %% [markdown]
-# (2,2):(1,3) has the offsets 0, 1, 3, 4. A copy must begin at 2, but its second element collides with the 3. CuTe
-# returns a layout that never reaches 2: the third wrong answer. `tl.complement` does the same.
+# (2,2):(1,3) has the offsets 0, 1, 3, 4. A copy must begin at 2, but then it has a 3, too. CuTe, like `tl`, returns a
+# layout that never reaches 2: the third wrong answer.
 #
 # **Logical divide**, A ⊘ B, cuts A into tiles. Tile 0 is B, a list of indices of A. The complement B\* lists the
 # indices at which the tiles begin:
@@ -306,7 +305,7 @@ check("03.5", logical_divide)
 # ### When the tile does not divide
 #
 # CuTe rounds the number of tiles up. Ten elements in tiles of four give three tiles, and the third one extends past the
-# end. A kernel must compare its coordinates with the true size, the predicate of notebook 02.
+# end: a kernel needs the predicate of notebook 02.
 
 # %%
 print(cute_says("logical_divide", layout("10:1"), layout("4:1")))
@@ -350,8 +349,7 @@ print("tiled:  ", text(tl.tiled_divide(A, tiler)))
 # To CuTe a plain number n in a tiler means n:1. To `tl` it means something else on a nested mode, so give `tl` a
 # `Layout(n, 1)`, as here.
 #
-# In the next picture the last tiles extend past the end. Click a cell on either side to find it on the other; try a
-# hatched one.
+# Here the last tiles extend past the end. Click a cell, a hatched one, too, to find it on the other side.
 
 # %%
 explore_divide("(10,8):(8,1)", "(4,4)")
@@ -413,8 +411,7 @@ show_product(threads, values)
 # ⊗ gives (inside the block, which copy). To use the result as a matrix you need (row, column), so pair rows with rows
 # and columns with columns. There are two orders. A **blocked product** runs inside the block first, so each block stays
 # in one piece. A **raked product** runs over the copies first, so the blocks are interleaved like the teeth of rakes.
-# Each is a matrix whose two modes are pairs. The numbers of thread 0 are outlined. Which product gives a thread four
-# neighbors, which it can load at once?
+# The numbers of thread 0 are outlined. Which product gives a thread four neighbors, which it can load at once?
 
 # %%
 products = {"blocked": tl.blocked_product(threads, values), "raked": tl.raked_product(threads, values)}
@@ -587,8 +584,8 @@ explore_tv("(8,4):(4,1)", "(1,4):(4,1)", "(8,16)")
 #
 # The matrix is 16×32, stored by rows. Each of four blocks has a tile of 8×16 and the 32 threads of the picture.
 # Neighboring blocks take neighboring tiles of a row, as in notebook 02, so block 1 has tile (0, 1), which begins at
-# column 16. In the picture, thread 17 is in row 4, and its values
-# begin at column 4. So its first element is (4, 20), at offset 4·32 + 20 = 148.
+# column 16. In the picture, thread 17 is in row 4, and its values begin at column 4. So its first element is (4, 20),
+# at offset 4·32 + 20 = 148.
 #
 # **Exercise 03.12** (about 2 lines). Write `thread_tile(matrix, tile, block, tv)`: the pair (offset, Layout). The
 # layout takes (thread, value), and offset + Layout(thread, value) is the element's place in memory. `tile` and `block`

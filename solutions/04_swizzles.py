@@ -160,7 +160,7 @@ show_swizzle((3, 0, 3), "(8,8):(8,1)", element_bytes=16)
 #                           Y Y Y     Z Z Z     · · ·
 #     after ⟨3,3,3⟩         Y Y Y     Z ⊕ Y     · · ·
 #
-# **Predict** the first three numbers of each line: the offset of the first element of each row, before and after.
+# The offset of each row's first element, before and after:
 
 # %%
 S = Swizzle(3, 3, 3)
@@ -184,8 +184,8 @@ def swizzle(b, m, s, offset):
 check("04.3", swizzle)
 
 # %% [markdown]
-# XOR makes this safe. Y itself never changes, so a second application restores the offset: a swizzle is its own
-# inverse. Hence no two offsets collide. Y does not change because the two groups do not overlap, S ≥ B.
+# XOR makes this safe. Y itself never changes, because the groups do not overlap (S ≥ B). So a second application
+# restores the offset, and no two offsets collide.
 #
 # In the explorer, how many wavefronts does the access take with B = 0, 1, 2? Then type the layout (8,32):(32,1), a tile
 # of half the width: how many bits does it need?
@@ -236,11 +236,10 @@ def transposing(row_stride, swizzled_by=()):
 
 
 # %% [markdown]
-# `explain` simulates it and prints for each line of the source the cost of its accesses and the least possible cost:
-# shared memory in wavefronts, global memory in **sectors** of 32 bytes. It marks each line that takes more than it
-# needs. A column is read 32 times, and by the picture above each read takes 32 wavefronts, 1,024 in all. But the
-# compiler joins four reads of a row into one of 16 bytes. **Predict:** how many wavefronts do the 8 reads that are left
-# take?
+# `explain` simulates it and prints for each line the cost of its accesses and the least possible cost: shared memory in
+# wavefronts, global memory in **sectors** of 32 bytes. It marks lines that take more than they need. By the picture
+# above each of the 32 column reads takes 32 wavefronts, but the compiler joins four reads of a row into one of 16
+# bytes. **Predict:** how many wavefronts do the 8 reads that are left take?
 
 # %%
 src, dst = torch.randn(32, 32), torch.zeros(32, 32)
@@ -250,10 +249,10 @@ explain(transposing(row_stride=32), src, dst)
 # The marked line is the transposed read: 8 reads take 256 wavefronts. The strip shows the warp's instructions in order,
 # the picture below it one of these reads: a number is a thread, a column is a bank, a row is 128 bytes, and each shade
 # is a wavefront. Threads 0 to 7, the first group, need the same four banks, so they take eight wavefronts instead of
-# one, and so do the other three groups.
+# one; so does each other group.
 #
-# Now pad. In exercise 04.2 the stride for single words is 33, for vectors of 16 bytes 36. **Predict** the wavefronts of
-# both. Which needs fewer instructions?
+# Now pad. In exercise 04.2 the stride for single words is 33, for vectors of 16 bytes 36. Which needs fewer
+# instructions?
 
 # %%
 for row_stride in (33, 36):
@@ -261,8 +260,8 @@ for row_stride in (33, 36):
     explain(transposing(row_stride), src, dst)
 
 # %% [markdown]
-# Both need the fewest possible wavefronts. With a stride of 33, four words of a row are not aligned, so each is read
-# alone. A stride of 36 keeps the vectors, and the kernel is as short as without padding.
+# Both need the fewest possible wavefronts. Under a stride of 33 four words are not aligned, so each is read alone. A
+# stride of 36 keeps the vectors.
 #
 # Now swizzle, first ⟨5,0,5⟩: single words move, so M = 0; they use all 32 banks, so B = 5; and a row is 32 words, so
 # S = 5. Then ⟨3,2,3⟩, which keeps vectors of four words together. **Predict:** is it as good as the stride of 36?
@@ -274,16 +273,15 @@ for swizzled_by in ((5, 0, 5), (3, 2, 3)):
 
 # %% [markdown]
 # It is not: four wavefronts for each of 32 reads. With either swizzle the compiler reads every word alone, at an
-# address of its own, so the kernel has about three times as many instructions. Under ⟨3,2,3⟩ the 32 words of a column
-# are in eight slots of four banks, always in the same bank of the slot, so each of eight banks delivers four words. A
-# swizzle must fit the accesses that the compiler makes. Here is column 5 under ⟨5,0,5⟩:
+# address of its own: three times as many instructions. Under ⟨3,2,3⟩ the 32 words of a column are in eight banks, four
+# in each. A swizzle must fit the accesses that the compiler makes. Here is column 5 under ⟨5,0,5⟩:
 
 # %%
 show_banks(compose(Swizzle(5, 0, 5), layout("(32,32):(32,1)")), access=[(lane, 5) for lane in range(32)])
 
 # %% [markdown]
 # A fast kernel moves whole chunks, and each needs one address. The next kernel writes and reads the tile by
-# instructions of 16 bytes. **Predict:** how many wavefronts and instructions does ⟨3,2,3⟩ take now?
+# instructions of 16 bytes. How many wavefronts does ⟨3,2,3⟩ take now?
 
 
 # %%
@@ -338,9 +336,8 @@ for row_bytes in (128, 64, 32):
     print(f"rows of {row_bytes:3} bytes: {cost} wavefronts for 8 rows, {row_bytes // 16} chunks to choose from")
 
 # %% [markdown]
-# Shorter rows have fewer conflicts, because several of them fit side by side into the banks; and they have fewer slots
-# to which a chunk can move. A row of 128 bytes has 8 chunks, and 8 rows collide; a row of 64 bytes has 4, and 4 rows
-# collide. So a swizzle within the row is always just enough. Three questions determine it:
+# Several shorter rows fit side by side into the banks. A row of 128 bytes has 8 chunks, and 8 rows collide; a row of 64
+# bytes has 4, and 4 rows collide. So a swizzle within the row is always just enough. Three questions determine it:
 #
 # - **M**, a log₂: how many elements must stay together?
 # - **B**, a log₂: how many chunks of a row can trade places?
@@ -367,8 +364,8 @@ check("04.4", choose_swizzle)
 # %% [markdown]
 # TMA and Hopper's tensor cores offer these three swizzles and call them 128B, 64B and 32B, after the length of a row.
 # They swizzle bits of the *address*, S ∘ L those of the offset. Both agree if the tile begins at a multiple of 1,024
-# bytes, eight rows of 128. Here is the one for 64 bytes. Two neighboring rows have the same order: they are side by
-# side in the banks and cannot collide.
+# bytes, eight rows of 128. Here is the one for 64 bytes: two neighboring rows, side by side in the banks, have the same
+# order.
 
 # %%
 show_swizzle((2, 3, 3), "(8,32):(32,1)")
@@ -394,7 +391,7 @@ show_swizzle((2, 3, 3), "(8,32):(32,1)")
 show_swizzle((3, 3, 3), "(8,(8,8)):(8,(1,64))")
 
 # %% [markdown]
-# Even on the left, without the swizzle, every column has all eight colors; but every row has only one. **Predict** the
+# Even without the swizzle, on the left, every column has all eight colors; but every row has only one. **Predict** the
 # numbers:
 
 # %%
@@ -454,9 +451,8 @@ real_tile()
 # %% [markdown]
 # ## The cures compared
 #
-# Compare all layouts of the 128×64 tile of bf16. A warp writes four rows, 16 bytes per lane, as with `cp.async`, the
-# asynchronous copy of notebook 05; a warp reads four 8×8 matrices, as with `ldmatrix`. Both move 512 bytes, so 4
-# wavefronts are the minimum.
+# Compare all layouts of the 128×64 tile of bf16. A warp writes four rows, 16 bytes per lane, and reads four 8×8
+# matrices, as with `ldmatrix`. Both move 512 bytes, so 4 wavefronts are the minimum.
 
 # %%
 write = [(row, 8 * chunk) for row in range(4) for chunk in range(8)]
@@ -477,11 +473,10 @@ for name, stored in tiles.items():
     print(f"{name:22}{costs[0]:5}{costs[1]:6}{2 * cosize(stored):8}{predicted:15.0f}")
 
 # %% [markdown]
-# (`cosize` leaves out the padding of the last row.) One XOR saves a factor of eight in the wavefronts of a read.
+# One XOR saves a factor of eight in a read's wavefronts. (`cosize` leaves out the last row's padding.)
 #
-# Is the model right? A kernel takes a tile through shared memory 980 times. In each pass a block makes 32 of these
-# writes and 32 of these reads, and an SM has four blocks. If a wavefront takes one clock cycle and nothing else takes
-# time, the kernel takes the predicted time. Compare:
+# Is the model right? A kernel takes tiles through shared memory 980 times, each time by 32 such writes and 32 such
+# reads, with four tiles on an SM. The predicted time is that of one clock cycle for a wavefront. Compare:
 
 # %%
 show_sweep("tile_layouts", read=counters.SHARED_READ, written=counters.SHARED_WRITTEN)
@@ -495,9 +490,8 @@ show_sweep("tile_layouts", read=counters.SHARED_READ, written=counters.SHARED_WR
 # - Padding: an odd stride, counted in vectors. It costs memory.
 # - Swizzle⟨B,M,S⟩: row bits XORed into chunk bits. It costs no memory. It costs instructions: word by word, the
 #   transposing warp executed 361 instead of 118.
-# - A chunk is what a lane reads at once. M is log₂ of the elements in a chunk, B of the chunks in a row, S of the
-#   chunks in 128 bytes: 3 for chunks of 16 bytes, 5 for words. In rows of n · 128 bytes, B is that of 128 bytes, and S
-#   grows by log₂(n).
+# - A chunk is what a lane reads at once. M is log₂ of its elements, B of the chunks in a row of up to 128 bytes, S of
+#   the chunks in 128 bytes: 3 for 16-byte chunks, 5 for words. In longer rows S grows by log₂(row / 128).
 #
 # ## Test yourself
 #
@@ -518,7 +512,6 @@ show_sweep("tile_layouts", read=counters.SHARED_READ, written=counters.SHARED_WR
 # <details><summary>3. A kernel writes an 8×64 tile through ⟨3,3,3⟩ ∘ (8,64):(64,1), and its author forgets the swizzle
 # where it is read. Which elements are right nevertheless?</summary>
 #
-# Those of row 0, whose upper bits are 0, so nothing moves. In row 1 neighboring chunks are exchanged, and so on: all
-# elements are there, in other chunks of their rows.
+# Those of row 0, whose upper bits are 0, so nothing moves. The others are in other chunks of their rows.
 #
 # </details>

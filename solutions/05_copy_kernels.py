@@ -19,7 +19,7 @@
 # > memory by cp.async and by TMA with each wait and barrier in its place, and remove bank conflicts with a swizzle.
 # >
 # > **It takes** about 150 minutes, on any machine; speed needs a GPU (sm_80), TMA a Hopper. Without one, the course's
-# > own measurements are shown. After rung 3 is a good place to stop and come back.
+# > own measurements are shown. After rung 3 is a good place to stop.
 
 # %%
 import cutlass
@@ -68,9 +68,9 @@ print([sectors([warp(thread) for thread in range(32)], element_bytes=2) for warp
 # %% [markdown]
 # ## The plumbing, once
 #
-# Every kernel below cuts both matrices into tiles and gives one tile to each thread block, so they share these
-# functions. We start with tiles of 128×64 elements and 128 threads. `cute.local_tile` is the ⊘ of notebook 03 with one
-# tile picked out. Neighboring blocks take neighboring tiles of a row.
+# Every kernel below gives one tile of both matrices to each thread block, at first of 128×64 elements, with 128
+# threads. `cute.local_tile` is the ⊘ of notebook 03 with one tile picked out. Neighboring blocks take neighboring tiles
+# of a row.
 
 # %%
 TILE = (128, 64)
@@ -108,8 +108,7 @@ show_tv("(8,4):(1,8)", (8, 4), "naive: a thread has a row")
 
 # %% [markdown]
 # In a kernel `range(64)` is a loop in the machine code, unless the compiler decides to unroll it. With
-# `cutlass.range(64, unroll_full=True)` the body is repeated 64 times instead: no counter and no branch, and whatever
-# depends on the loop variable becomes a constant in an address.
+# `cutlass.range(64, unroll_full=True)` its body is repeated 64 times instead.
 #
 # **Exercise 05.2** (about 5 lines). Copy row `thread` of the tile, element by element, the loop fully unrolled. Blocks
 # are numbered as in `tile_of_block`. Tiles at the edge are partly outside the matrix: load and store only elements that
@@ -196,9 +195,8 @@ _ = explain("05.3", coalesced, shape=TILE)
 show_ladder("05.2", "05.3")
 
 # %% [markdown]
-# Far more than sixteen. The hardware's counters show why. Below, for a smaller matrix, each number is a multiple of the
-# coalesced copy's: time, sectors that loads and stores touch, sectors that L2 delivered and received, bytes read from
-# and written to device memory.
+# Far more than sixteen. The hardware's counters, for a smaller matrix, show why. Numbers are multiples of the coalesced
+# copy's: time, sectors that loads and stores touch, sectors that L2 delivered and received, bytes of device memory.
 
 # %%
 show_counts(
@@ -214,9 +212,9 @@ show_counts(
 
 # %% [markdown]
 # The naive copy touches 16 times the sectors, and memory reads 33 times the bytes: a thread returns to its sector only
-# in its next step, after it has waited for another load. By then L1 has hardly any of the sectors left, and nor has L2.
-# So loads cause up to 15 of memory's 33 reads. Stores probably cause most of the others: memory writes each sector
-# about 15 times, and L2 must read a sector of which it has only 2 new bytes before it can write all 32.
+# in its next step, after it has waited for another load. By then L1 has hardly any of them left, and nor has L2. So
+# loads cause up to 15 of the 33 reads. Stores probably cause most of the others: L2 must read a sector of which it has
+# only 2 new bytes before memory can be written.
 #
 # **Keep this:** a cache repairs a bad access pattern only if you return to a sector soon.
 #
@@ -235,8 +233,7 @@ for latency in (300, 600, 900):
 print(f"rung 2 has {2048 * 2 / 1024} KiB: an SM full of threads, each waiting for one bf16 element")
 
 # %% [markdown]
-# By the same law, 4 KiB on each of 132 SMs, read at half of rung 2's 2.1 TB/s, make a latency of 515 ns. The compiler
-# may not move a load above the previous step's store: for all it knows, `dst` and `src` overlap.
+# The compiler may not move a load above the previous step's store: for all it knows, `dst` and `src` overlap.
 #
 # ## Rung 3: 128 bits at a time
 #
@@ -289,8 +286,8 @@ explore_tv(threads="(2,4):(4,1)", values="(1,4):(4,1)", tile="(8,16)")
 # %% [markdown]
 # <details><summary>The two inputs</summary>
 #
-# Rung 1: threads (8,1):(1,1), values (1,4):(1,1). Rung 2: threads (2,4):(4,1), values (1,1):(1,1), four times. With
-# values (4,1):(1,1) a thread would take four rows in one piece.
+# Rung 1: threads (8,1), values (1,4). Rung 2: threads (2,4):(4,1), values (1,1), repeated; with values (4,1) a thread
+# would take four neighboring rows.
 #
 # </details>
 #
@@ -319,11 +316,10 @@ WIDE_THREADS = 256
 
 # %% [markdown]
 # **Exercise 05.4** (about 6 lines: 3 in the kernel, 3 in the host function). In the host function, derive the two
-# layouts, `threads` and `values`, so that a warp's accesses take whole sectors and all 256 threads take part.
-# One step of them need not cover the wide tile: the partition repeats it. (The check also compiles it for fp32, where
-# `vector` is 4.) In the kernel, take your part of `src` to `dst`, with every
-# load before the first store, and nothing outside the matrix. How many bytes does a thread then have in flight, and how
-# many an SM with 2,048 threads?
+# layouts, `threads` and `values`, so that a warp's accesses take whole sectors and all 256 threads take part. One step
+# of them need not cover the wide tile: the partition repeats it. (The check also compiles it for fp32, where `vector`
+# is 4.) In the kernel, take your part of `src` to `dst`, with every load before the first store, and nothing outside
+# the matrix. How many bytes does a thread then have in flight, and how many an SM with 2,048 threads?
 
 
 # %%
@@ -366,9 +362,8 @@ check("05.4", vectorized)
 show_sweep("copy_rungs")
 
 # %% [markdown]
-# Loads first, or vectors: either alone brings nearly the whole gain. Both put more bytes in flight, and how they do it
-# matters little. Combining the two, row segments of 256 bytes in place of 128, and more threads each add a little more.
-# The ± is the spread of one run. On another day the last kernel had 1% more of torch's speed (05.4 below).
+# Loads first, or vectors: either alone brings nearly the whole gain. Both put more bytes in flight. Combining the two, a wider tile and more threads each add a little. The ± is the spread of one run. On
+# another day the last kernel had 1% more of torch's speed (05.4 below).
 #
 # **Keep this:** a fast copy has wide accesses, neighboring elements in neighboring threads, and many loads in flight
 # before any thread waits. The TiledCopy provides the first two; the order of your lines the third.
@@ -387,9 +382,8 @@ show_sweep("copy_rungs")
 # | `cute.arch.sync_threads()` | the block's barrier |
 #
 # **Exercise 05.5** (about 7 lines). The tile arrives in shared memory, row-major as it is in `src`; then it goes
-# through registers to `dst`. `load` and `store` partition the tile in the same way; only their copy atoms differ. As in
-# a GEMM, a thread uses what others fetched: thread *t* stores the part that thread 127 − *t* fetched. Before it reads
-# that part, two things must be over. Which, and which line waits for each?
+# through registers to `dst`. `load` and `store` partition the tile in the same way; only their copy atoms differ. As in a GEMM, a thread uses what another fetched: thread *t* stores the part of thread 127 − *t*. Before it reads that part, two
+# things must be over. Which, and which line waits for each?
 
 
 # %%
@@ -458,8 +452,8 @@ show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=6) for 
 # Hopper has an engine for tiles, the **Tensor Memory Accelerator**. One thread gives it a descriptor (the matrix's
 # address and shape, and the tile's shape) and a tile's coordinate; TMA computes all addresses, fetches the tile into
 # shared memory, and reports the bytes that have arrived to an **mbarrier**, a counter in shared memory that threads can
-# wait on. It stores a tile, too. No registers, no address arithmetic, no predicates: elements outside the matrix are
-# filled with zeros by a load and skipped by a store. Rows must begin at multiples of 16 bytes.
+# wait on. It stores a tile, too. No predicates: elements outside the matrix are filled with zeros by a load and skipped
+# by a store. Rows must begin at multiples of 16 bytes.
 #
 # An mbarrier counts two things: arrivals of threads, and bytes. Its **phase** completes when none of either is pending,
 # and the arrival count starts over. A wait names the *parity* of a phase, and returns once the latest phase of that
@@ -470,7 +464,7 @@ show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=6) for 
 show_mbarrier(1, [("arrive", 16384), ("bytes", 4096), ("bytes", 8192), ("bytes", 4096), ("arrive", 16384)])
 
 # %% [markdown]
-# The pieces, in no particular order (without a prefix they are in `cute.arch`):
+# The pieces, not in order (without a prefix they are in `cute.arch`):
 #
 # | | |
 # |---|---|
@@ -503,8 +497,7 @@ show_mbarrier(1, [("arrive", 16384), ("bytes", 4096), ("bytes", 8192), ("bytes",
 #
 # </details>
 #
-# No thread reads or writes the tile itself, so threads and TMA need no fence for the tile. `tma_partition`, which is
-# given, cuts both sides into the boxes that one TMA instruction moves.
+# No thread reads or writes the tile itself, so threads and TMA need no fence for the tile.
 
 
 # %%
@@ -565,17 +558,16 @@ show_ladder("05.4", "05.6")
 
 # %% [markdown]
 # It is not faster: once enough bytes are in flight, memory bandwidth is the limit, whichever instruction requests them.
-# cp.async and TMA were made for kernels whose threads have other work to do. No copy here, torch's included, reaches
-# the datasheet's 4.8 TB/s of an H200. torch's copy is the realistic speed of light.
+# No copy here, torch's included, reaches the datasheet's 4.8 TB/s of an H200. torch's copy is the realistic speed of
+# light.
 #
 # ## A transpose
 #
 # `dst` is now (N, M), with dst[n, m] = src[m, n], in fp32. Without shared memory, either the loads or the stores run
-# down a column. The way out is to turn the data on the chip, in shared memory, so that a warp runs along a row of `src`
-# and along a row of `dst`.
+# down a column. With it, a warp runs along a row of `src` and along a row of `dst`.
 #
-# To transpose is then to choose a layout. Two tensors, `tile` and `turned`, name the same shared memory: `tile_layout`
-# gives the offset of element (row, column) of src's tile, `turned_layout` that of element (column, row) of dst's.
+# To transpose is then to choose a layout. Two tensors name the same shared memory: `tile` takes the coordinates of
+# src's tile, `turned` those of dst's.
 
 # %%
 TURN = 64
@@ -638,16 +630,15 @@ check("05.7", transpose)
 
 # %% [markdown]
 # Now take the barrier out and check again. A GPU would report nothing: the result is wrong, or right by luck. Put it
-# back. The transpose is right, and slow. Where? The simulator marks one line of the report, and the picture shows the
-# 32 threads of one such access, each in the column of its bank.
+# back. The transpose is right, and slow. Where? The simulator marks one line of the report, and the picture shows one
+# such access.
 
 # %%
 explain("05.7", transpose, shape=(TURN, TURN))
 
 # %% [markdown]
-# 32 threads that read down a column of this tile need 32 different words of one bank, and a bank delivers one word per
-# cycle. **Predict:** shared memory delivers one wavefront per clock cycle. How many cycles does a tile need, and how
-# many are available, if device memory delivers the datasheet's bandwidth? (Round numbers: an H200 at 2 GHz.)
+# Shared memory delivers one wavefront per clock cycle. **Predict:** how many cycles does a tile need, and how many are
+# available, if device memory delivers the datasheet's bandwidth? (Round numbers: an H200 at 2 GHz.)
 
 # %%
 corner = layout(f"(32,32):({TURN},1)")
@@ -665,9 +656,8 @@ print(f"{moved / (h200.bandwidth / h200.sms) * 2e9:.0f} cycles in device memory"
 # ## From an empty cell: a transpose without conflicts
 #
 # The position of an element inside the tile is your choice, as long as writer and reader agree. Padding each row by one
-# element would do here; a **swizzle** needs no extra byte, and TMA can write it. Swizzle⟨B, M,
-# S⟩ XORs B bits of the offset into the B bits that start at bit M; it takes them from S bits higher up. The bits of
-# this tile's offset, and the bank of a 4-byte element:
+# element would do here; a **swizzle** (notebook 04) needs no extra byte, and TMA can write it. The bits of this tile's
+# offset, and the bank of a 4-byte element:
 #
 # | bit | 11 | 10 | 9 | 8 | 7 | 6 | 5 | 4 | 3 | 2 | 1 | 0 |
 # |---|---|---|---|---|---|---|---|---|---|---|---|---|
@@ -736,9 +726,7 @@ check("05.8", transpose_swizzled)
 explain("05.8", transpose_swizzled, shape=(TURN, TURN))
 
 # %% [markdown]
-# The conflicts are gone.
-#
-# The two transposes, measured. You predicted at most 0.43 of the datasheet's 4.8 TB/s for the slower one; divide:
+# The conflicts are gone. The two transposes, measured. The bound of the slower one was 0.43 of the datasheet's 4.8 TB/s:
 
 # %%
 show_ladder("05.7", "05.8")
@@ -754,7 +742,6 @@ show_ladder("05.7", "05.8")
 # - Then bytes in flight decide: wide accesses, and all loads before the first store.
 # - cp.async: issue, commit, wait, barrier. The wait covers a thread's own copies, the barrier those of all threads.
 # - TMA: one thread, a descriptor, an mbarrier that counts arrivals and bytes.
-# - Another thread's writes to shared memory are sure to be visible after a barrier, and not before.
 #
 # ## Test yourself
 #
