@@ -362,8 +362,9 @@ check("05.4", vectorized)
 show_sweep("copy_rungs")
 
 # %% [markdown]
-# Loads first, or vectors: either alone brings nearly the whole gain. Both put more bytes in flight. Combining the two, a wider tile and more threads each add a little. The ± is the spread of one run. On
-# another day the last kernel had 1% more of torch's speed (05.4 below).
+# Loads first, or vectors: either alone brings nearly the whole gain. Both put more bytes in flight. Combining the two,
+# a wider tile and more threads each add a little. The ± is the spread of one run. On another day the last kernel had 1%
+# more of torch's speed (05.4 below).
 #
 # **Keep this:** a fast copy has wide accesses, neighboring elements in neighboring threads, and many loads in flight
 # before any thread waits. The TiledCopy provides the first two; the order of your lines the third.
@@ -382,8 +383,9 @@ show_sweep("copy_rungs")
 # | `cute.arch.sync_threads()` | the block's barrier |
 #
 # **Exercise 05.5** (about 7 lines). The tile arrives in shared memory, row-major as it is in `src`; then it goes
-# through registers to `dst`. `load` and `store` partition the tile in the same way; only their copy atoms differ. As in a GEMM, a thread uses what another fetched: thread *t* stores the part of thread 127 − *t*. Before it reads that part, two
-# things must be over. Which, and which line waits for each?
+# through registers to `dst`. `load` and `store` partition the tile in the same way; only their copy atoms differ. As in
+# a GEMM, a thread uses what another fetched: thread *t* stores the part of thread 127 − *t*. Before it reads that part,
+# two things must be over. Which, and which line waits for each?
 
 
 # %%
@@ -726,7 +728,8 @@ check("05.8", transpose_swizzled)
 explain("05.8", transpose_swizzled, shape=(TURN, TURN))
 
 # %% [markdown]
-# The conflicts are gone. The two transposes, measured. The bound of the slower one was 0.43 of the datasheet's 4.8 TB/s:
+# The conflicts are gone. The two transposes, measured. The bound of the slower one was 0.43 of the datasheet's 4.8
+# TB/s:
 
 # %%
 show_ladder("05.7", "05.8")

@@ -30,11 +30,9 @@ def show_layouts(sources: Mapping[str, Any], outlined: Collection[int] = ()) -> 
     tables = [matrix(source) for source in sources.values()]
     everything = [offset for table in tables for row in table for offset in row]
     scale = min(everything), max(everything)
-    grids = list[CellGrid]()
-    for title, shown in zip(sources, map(layout, sources.values()), strict=True):
-        marked = [index for index in range(size(shown)) if shown(index) in outlined]
-        grids.append(layout_grid(shown, f"{title}\n{text(shown)}", marked, scale))
-    return figure(grids)
+    shown = {f"{title}\n{text(layout(source))}": layout(source) for title, source in sources.items()}
+    marks = [[n for n in range(size(one)) if one(n) in outlined] for one in shown.values()]
+    return figure([layout_grid(shown[title], title, mark, scale) for title, mark in zip(shown, marks, strict=True)])
 
 
 def show_memory(source: Any, title: str = "") -> Picture:

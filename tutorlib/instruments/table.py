@@ -87,7 +87,7 @@ def tile_layouts() -> Sweep:
         "by columns, swizzled": "r / 8 * 64 + c * 8 + (r % 8 ^ c)",
     }
     text = Path(cutile.__file__).with_name("tile_layout.cu").read_text(encoding="utf-8")
-    sources = {name: f"#define AT(r, c) ({place})\n{text}" for name, place in places.items()}
+    sources = {name: f"__device__ int at(int r, int c) {{ return {place}; }}\n{text}" for name, place in places.items()}
     kernels = tuple(Candidate(n, CppLauncher(s, lambda _: (528,), lambda _: (256,))) for n, s in sources.items())
     return Sweep(copy("bf16"), kernels, ((528 * 128, 64),), (counters.SHARED_READ, counters.SHARED_WRITTEN), seconds=20)
 
