@@ -325,7 +325,7 @@ print(text(R), " element (0, 3):", R(0, 3), " but index 12 is at", A(12))
 #
 # ## Zipped divide: a tile for each block
 #
-# A **tiler** such as `(4,2)` has one tile for each mode. **Zipped divide** cuts each mode on its own, then groups the
+# A **tiler** such as `(4,3)` has one tile for each mode. **Zipped divide** cuts each mode on its own, then groups the
 # insides in one mode and the outsides in the other:
 #
 # > R((i₀, i₁), (j₀, j₁)) = A(i₀ + a·j₀, i₁ + b·j₁) for the tiler (a,b)
@@ -333,10 +333,10 @@ print(text(R), " element (0, 3):", R(0, 3), " but index 12 is at", A(12))
 # So its first mode is a tile, its second the grid of tiles. A thread block indexes the grid and keeps the tile.
 
 # %%
-show_divide("(12,8):(8,1)", (4, 2))
+show_divide("(8,6):(6,1)", (4, 3))
 
 # %%
-A, tiler = layout("(12,8):(8,1)"), (Layout(4, 1), Layout(2, 1))
+A, tiler = layout("(8,6):(6,1)"), (Layout(4, 1), Layout(3, 1))
 print("logical:", text(tl.logical_divide(A, tiler)))
 print("zipped: ", text(tl.zipped_divide(A, tiler)))
 print("tiled:  ", text(tl.tiled_divide(A, tiler)))

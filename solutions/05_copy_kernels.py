@@ -35,8 +35,8 @@ from tutorlib import (
 # %% [markdown]
 # ## The cost of an access: sectors
 #
-# Notebook 02 counted **sectors**: the 32 aligned bytes that a load moves as a whole or not at all. The cost of a load
-# is the number of different sectors that contain the bytes of a warp's 32 threads. Count it for any access:
+# Notebook 02 counted **sectors**: the 32 aligned bytes that a load moves as a whole or not at all. A load costs as many
+# as contain the bytes of a warp's 32 threads.
 #
 # **Exercise 05.1** (about 4 lines). Write `sectors(offsets, element_bytes, vector)`: the number of sectors that one
 # load of a warp touches. `offsets` holds, for each thread, the offset of the first element that it reads, counted in
@@ -212,7 +212,7 @@ show_counts(
 
 # %% [markdown]
 # The naive copy touches 16 times the sectors, and memory reads 33 times the bytes: a thread returns to its sector only
-# in its next step, after it has waited for another load. By then L1 has hardly any of them left, and nor has L2. So
+# in its next step, after it has waited for another load. By then L1 has hardly any of them left, nor has L2. So
 # loads cause up to 15 of the 33 reads. Stores probably cause most of the others: L2 must read a sector of which it has
 # only 2 new bytes before memory can be written.
 #
