@@ -404,7 +404,7 @@ for name in ("(8,(8,8)):(8,(1,64))", "(8,64):(64,1)"):
 
 # %% [markdown]
 # The atom stored by columns is slow to write, the one stored by rows is slow to read, and the *same* swizzle fixes
-# both. Swizzled, neither is better. The kernels of this course store atoms by rows, because TMA does: its 128B and the
+# both. Swizzled, neither is better. The kernels of this course store atoms by rows, as TMA does: its 128B and the
 # article's atom, despite the name, have only the swizzle in common.
 #
 # A tile of 64 columns is a stack of these atoms, one below the other. An atom has 512 elements, so the next one starts
