@@ -8,13 +8,12 @@
 # %% [markdown]
 # # 03 · An algebra of layouts
 #
-# Four thread blocks share a row-major matrix. Which elements does thread 17 of block 2 load? You can derive a formula
+# Four thread blocks share a row-major matrix. Which elements does thread 17 of block 1 load? You can derive a formula
 # full of `//` and `%`. Then the rows are padded, or the tile size changes, and you derive it again.
 #
-# You met a better way in notebook 02: `cute.local_tile` computes a tile from the layout of the whole. It is built from
-# a few operators that take layouts and return a layout: compose, divide, repeat, invert. Each operator obeys a law of
-# one line. On this page you write them, and in the last exercise you answer the question about thread 17 for any
-# matrix.
+# Notebook 02 had a better way: `cute.local_tile` computes a tile from the layout of the whole. It is built from a few
+# operators that take layouts and return a layout: compose, divide, repeat, invert. Each obeys a law of one line. On
+# this page you write them, and answer the question about thread 17 for any matrix.
 #
 # > **After this page you can** cut a matrix into tiles, arrange threads over a tile, predict the results of CuTe's
 # > operators and tell when they are wrong, and bound the width of a copy.
@@ -53,7 +52,8 @@ print(cute_says("size", layout("(4,3):(5,1)")), cute_says("cosize", layout("(4,3
 # > (A ∘ B)(i) = A(B(i)) for every i, and B's coordinates stay valid
 #
 # A is a matrix in memory. B picks elements of it, by index, in an order of its own. A ∘ B gives their offsets. Here A
-# is a row-major 4×8, and B takes every second index. Click a cell of a∘b to see where it comes from.
+# is a row-major 4×8, and B takes every second index. b's 8 is a's ninth cell, counted down the columns: (0, 2), offset
+# 2. Click a cell of a∘b to see where it comes from.
 
 # %%
 explore_compose("(4,8):(8,1)", "(4,4):(2,8)")
@@ -135,8 +135,9 @@ def coalesce(layout):
 check("03.2", coalesce)
 
 # %% [markdown]
-# Two neighbors s:d and t:e are one mode exactly if e = s·d. If the first mode of a coalesced layout is n:1, then n
-# consecutive elements are contiguous in memory: you will use that to find the width of a copy.
+# Two neighbors s:d and t:e are one mode exactly if e = s·d. If the first mode of coalesce(L) is n:1, then n consecutive
+# elements are contiguous in memory: you will use that to find the width of a copy. (A *coalesced* access, of notebook
+# 02, is another thing.)
 #
 # ## How a composition is computed
 #
@@ -154,9 +155,9 @@ check("03.2", coalesce)
 # **Exercise 03.3** (about 9 lines). Complete `compose(a, b)`. When the loop comes to a mode of A, `left` elements of B
 # remain, `step` apart, counted in this mode's coordinate. Find a condition for each row of the table. Then either set
 # `take`, the number of elements placed in this mode; or change `step` and go on to the next mode; or raise
-# `ValueError`. Divide only where not all elements fit, and refuse every division with a remainder, even where a layout
-# happens to exist; CuTe is less strict, as you will see. A's last mode is not in the loop. It takes all that is left,
-# even past its end.
+# `ValueError`. `step % extent`, `extent % step` and `left % take` must each be 0 where you divide, even where a
+# layout happens to exist; where all elements fit, nothing is divided. A's last mode is not in the loop. It takes all
+# that is left, even past its end.
 
 
 # %%
@@ -198,7 +199,8 @@ check("03.3", compose)
 # ## When the law breaks
 #
 # CuTe refuses the last row of the table, as your `compose` does. It does not refuse every pair that has no layout.
-# Which of these two does it refuse?
+# Where `step` does not divide `extent`, it rounds the quotient up to get `take`, and tests only whether `take` divides
+# `left`. Which of these two does it refuse, and what does it answer to the other?
 
 # %%
 A = layout("(6,3):(8,2)")
@@ -206,12 +208,11 @@ for B in (layout("3:4"), layout("4:4")):
     print(f"{text(B)}: A(B(i)) is {[A(B(i)) for i in range(size(B))]}; CuTe: {cute_says('composition', A, B)}")
 
 # %% [markdown]
-# The second answer is wrong, and CuTe reports no error: its offsets are 0, 32, 2, 34. CuTe rounds 6/4 up, places two
-# elements in the first mode, and tests only whether two divides the number of elements. Your `compose` refuses both,
-# because 6/4 has a remainder.
+# The second answer is wrong, and CuTe reports no error: 6/4 is rounded up to two, which divides 4, so the offsets are
+# 0, 32, 2, 34. Your `compose` refuses both, because 6/4 has a remainder.
 #
 # A composition can be wrong for a second reason: B's modes are composed one by one. That assumes that the sum of their
-# indices never crosses into A's next column, as 5 + 7 crosses into the tens. [CuTe's
+# indices never crosses into A's next column. [CuTe's
 # documentation](https://docs.nvidia.com/cutlass/media/docs/cpp/cute/02_layout_algebra.html#computing-composition) asks
 # for a B that is *injective*, one that picks no element twice. That is not enough. This B picks six different elements,
 # each of its modes stays in A's first column, and yet:
@@ -225,25 +226,10 @@ print("CuTe's R(i):", [R(i) for i in range(6)], " R =", text(R))
 
 # %% [markdown]
 # At B's last coordinate, 4 + 3 is index 7: the sum carries into A's second column, which begins at offset 7. Neither
-# mode alone reaches it, so R misses the gap between the columns. Nothing can carry if all extents and strides are
-# powers of two and B is injective, because each mode of B then has bits of its own. It is one reason why the sizes in
-# fast kernels are powers of two. In all other cases, test the law.
+# mode alone reaches it, so R misses the gap between the columns. Your `compose` returns the same R, for the same
+# reason. Nothing can carry if all extents and strides are powers of two and B is injective, because each mode of B then
+# has bits of its own. In all other cases, test the law: `all(R(i) == A(B(i)) for i in range(size(B)))`.
 #
-# **Exercise 03.4** (about 1 line). Write `obeys(a, b, r)`: True if the layout r is A ∘ B at every index of B. All three
-# are Layouts; r has the size of b, and b stays within a.
-
-
-# %%
-def obeys(a, b, r):
-    ### BEGIN SOLUTION (about 1 line)
-    return all(r(i) == a(b(i)) for i in range(size(b)))
-    ### END SOLUTION
-
-
-# %%
-check("03.4", obeys)
-
-# %% [markdown]
 # ## Logical divide: cut into tiles
 #
 # A tile is a layout, too: `4:2` is four elements, two apart. To cut 24 elements into such tiles, you need to know where
@@ -254,8 +240,40 @@ check("03.4", obeys)
 show_complement("4:2", 24)
 
 # %% [markdown]
-# `tl.complement(L, bound)` returns it. Its law: every offset below the bound is L(i) + R(j) in exactly one way, and R's
-# offsets ascend.
+# > Every offset below the bound is L(i) + L\*(j) in exactly one way, and the offsets of the complement L\* ascend.
+#
+# 2:1 fills the gap in front of stride 2. Together with 4:2 it covers the offsets below 8, so 24/8 gives 3:8. What if L
+# has several modes, in any order? And why has (2,2):(1,3) no complement?
+#
+# **Exercise 03.4** (about 6 lines). Complete `complement(layout, bound)`, for layouts without strides of 0. Round
+# the last extent up. If there is no complement, raise `ValueError`.
+
+
+# %%
+def complement(layout, bound):
+    flat = zip(flatten((layout.stride,)), flatten((layout.shape,)), strict=True)
+    modes = sorted((stride, extent) for stride, extent in flat if extent > 1)
+    gaps, reach = [], 1  # modes (extent, stride) of the complement; the offsets below reach are covered
+    ### BEGIN SOLUTION (about 6 lines)
+    for stride, extent in modes:
+        if stride % reach:
+            raise ValueError(f"a copy at {reach} collides with the one at {stride}")
+        gaps.append((stride // reach, reach))
+        reach = extent * stride
+    gaps.append((-(-bound // reach), reach))
+    ### END SOLUTION
+    return tl.coalesce(Layout(*zip(*gaps, strict=True)))
+
+
+# %%
+check("03.4", complement)
+
+# %%
+print(cute_says("complement", layout("(2,2):(1,3)"), 24))
+
+# %% [markdown]
+# (2,2):(1,3) has the offsets 0, 1, 3, 4. A copy must begin at 2, but then it has a 3, too. CuTe, like `tl`, returns a
+# layout that never reaches 2: the third wrong answer.
 #
 # **Logical divide**, A ⊘ B, cuts A into tiles. Tile 0 is B, a list of indices of A. The complement B\* lists the
 # indices at which the tiles begin:
@@ -287,7 +305,7 @@ check("03.5", logical_divide)
 # ### When the tile does not divide
 #
 # CuTe rounds the number of tiles up. Ten elements in tiles of four give three tiles, and the third one extends past the
-# end. A kernel must compare its coordinates with the true size, the predicate of notebook 02.
+# end: a kernel needs the predicate of notebook 02.
 
 # %%
 print(cute_says("logical_divide", layout("10:1"), layout("4:1")))
@@ -302,12 +320,12 @@ A, B = layout("(10,2):(2,1)"), layout("4:1")
 print(text(R), " element (0, 3):", R(0, 3), " but index 12 is at", A(12))
 
 # %% [markdown]
-# That is the third wrong answer on this page. The cure is to cut each mode on its own: then only the edge tiles extend
+# That is the fourth wrong answer on this page. The cure is to cut each mode on its own: then only the edge tiles extend
 # past the end.
 #
 # ## Zipped divide: a tile for each block
 #
-# A **tiler** such as `(4,4)` has one tile for each mode. **Zipped divide** cuts each mode on its own, then groups the
+# A **tiler** such as `(4,3)` has one tile for each mode. **Zipped divide** cuts each mode on its own, then groups the
 # insides in one mode and the outsides in the other:
 #
 # > R((i₀, i₁), (j₀, j₁)) = A(i₀ + a·j₀, i₁ + b·j₁) for the tiler (a,b)
@@ -315,34 +333,26 @@ print(text(R), " element (0, 3):", R(0, 3), " but index 12 is at", A(12))
 # So its first mode is a tile, its second the grid of tiles. A thread block indexes the grid and keeps the tile.
 
 # %%
-show_divide("(16,8):(8,1)", (4, 4))
+show_divide("(8,6):(6,1)", (4, 3))
 
 # %%
-A = layout("(16,8):(8,1)")
-print("logical:", text(tl.logical_divide(A, (4, 4))))
-print("zipped: ", text(tl.zipped_divide(A, (4, 4))))
-print("tiled:  ", text(tl.tiled_divide(A, (4, 4))))
+A, tiler = layout("(8,6):(6,1)"), (Layout(4, 1), Layout(3, 1))
+print("logical:", text(tl.logical_divide(A, tiler)))
+print("zipped: ", text(tl.zipped_divide(A, tiler)))
+print("tiled:  ", text(tl.tiled_divide(A, tiler)))
 
 # %% [markdown]
 # All have the same four modes, in other brackets. With a tiler, logical divide leaves the pair (inside, outside) of
 # each mode together. **Tiled divide** keeps the tile in one mode and separates the modes of the grid, so a kernel can
-# write `tiled(tile, x, y)`; `flat_divide` removes the tile's brackets, too.
+# write `tiled(tile, x, y)`.
 #
-# In the next picture the last tiles extend past the end. Click a cell on either side to find it on the other; try a
-# hatched one.
+# To CuTe a plain number n in a tiler means n:1. To `tl` it means something else on a nested mode, so give `tl` a
+# `Layout(n, 1)`, as here.
+#
+# Here the last tiles extend past the end. Click a cell, a hatched one, too, to find it on the other side.
 
 # %%
 explore_divide("(10,8):(8,1)", "(4,4)")
-
-# %% [markdown]
-# To CuTe a plain number n as a tile means n:1. To `tl` it means something else on a nested mode, so always give `tl` a
-# `Layout(n, 1)`. These should be equal:
-
-# %%
-rows = layout("(4,2):(1,32)")
-print("CuTe, by 2:  ", cute_says("logical_divide", rows, 2))
-print("tl, by 2:1:  ", text(tl.logical_divide(rows, Layout(2, 1))))
-print("tl, by 2:    ", text(tl.logical_divide(rows, 2)))
 
 # %% [markdown]
 # **Exercise 03.6** (about 4 lines). Write `zipped_divide(layout, tiler)`. The tiler has one number for each mode of the
@@ -361,17 +371,6 @@ def zipped_divide(layout, tiler):
 
 # %%
 check("03.6", zipped_divide)
-
-# %% [markdown]
-# A tiler may contain layouts: in `(4, 2:4)` a tile has four rows, and two columns that are four apart. Compositions
-# take tilers, too, mode by mode: in A ∘ ⟨B, C⟩, B picks rows and C picks columns, and the result is tile 0 of the
-# division by that tiler. In A ∘ (B, C), one layout of two modes, each mode picks indices of the whole A.
-
-# %%
-tiler = (Layout(4, 1), layout("2:4"))
-tile = tl.compose(layout("(16,8):(8,1)"), tiler)
-print("offsets of its rows:   ", [tile(row, 0) for row in range(4)])
-print("offsets of its columns:", [tile(0, column) for column in range(2)])
 
 # %% [markdown]
 # Most CuTe kernels begin with `gA = cute.local_tile(mA, tile, block)`. A block needs the offset at which its tile
@@ -395,28 +394,32 @@ check("03.7", block_tile)
 # %% [markdown]
 # ## Products: repeat a block
 #
-# A division takes a large layout apart. The **logical product** builds one from copies of a block A, and a grid B gives
-# the order of the copies. The complement A\* again lists where copies can begin:
+# A division takes a large layout apart. A product builds one from copies. Say four threads share a 2×8 tile, four
+# elements each, and every place of the tile needs its number, thread + 4 · value. `threads`, (2,2):(2,1), numbers one
+# element of each thread; four copies of this block number the tile.
+#
+# The **logical product**, A ⊗ B, lists the copies of a block A in the order of a grid B. The complement A\*, here with
+# the bound size(A) · cosize(B), says where copies can begin:
 #
 # > (A ⊗ B)(i, j) = A(i) + A\*(B(j)): element i of copy j
 
 # %%
-show_product("(2,2):(4,1)", "(2,3):(1,2)")
+threads, values = layout("(2,2):(2,1)"), layout("(1,4):(4,1)")
+show_product(threads, values)
 
 # %% [markdown]
-# This block has holes, and copies fill them first: the second copy begins at 2, between elements of the first.
-#
 # ⊗ gives (inside the block, which copy). To use the result as a matrix you need (row, column), so pair rows with rows
 # and columns with columns. There are two orders. A **blocked product** runs inside the block first, so each block stays
 # in one piece. A **raked product** runs over the copies first, so the blocks are interleaved like the teeth of rakes.
-# Each is a matrix whose two modes are pairs. Find the first block, 0 to 3, in each:
+# The numbers of thread 0 are outlined. Which product gives a thread four neighbors, which it can load at once?
 
 # %%
-block, grid = layout("(2,2):(1,2)"), layout("(2,3):(3,1)")
-blocked, raked = tl.blocked_product(block, grid), tl.raked_product(block, grid)
-show_layouts({"blocked": blocked, "raked": raked})
+products = {"blocked": tl.blocked_product(threads, values), "raked": tl.raked_product(threads, values)}
+show_layouts(products, outlined=range(0, 16, 4))
 
 # %% [markdown]
+# The raked one: exercise 03.11 builds on it. The blocked one repeats a small layout over a tile, as notebook 04 does.
+#
 # **Exercise 03.8** (about 4 lines). Write `blocked_product(block, grid)` for two matrices. `tl.logical_product` has all
 # of its modes, in other brackets.
 
@@ -531,9 +534,8 @@ for stride in (64, 65, 66, 68, 72):
 # %% [markdown]
 # ## Thread-value layouts: which thread copies which element
 #
-# The last step distributes a tile over the threads of a block. Two small matrices describe it: `threads` arranges the
-# threads, `values` the elements of each thread. Here 8×4 threads, numbered by rows, take four neighbors of a row each.
-# Their raked product puts the values of a thread side by side. It maps (row, column) to the number thread + 32 · value:
+# The last step distributes a tile over the threads of a block. Here 8×4 threads, numbered by rows, take four neighbors
+# of a row each. Their raked product maps (row, column) to the number thread + 32 · value:
 
 # %%
 threads, values = layout("(8,4):(4,1)"), layout("(1,4):(4,1)")
@@ -578,11 +580,12 @@ explore_tv("(8,4):(4,1)", "(1,4):(4,1)", "(8,16)")
 # %% [markdown]
 # Threads 0, 8, 16 and 24: neighboring threads are a row apart.
 #
-# ## Thread 17 of block 2
+# ## Thread 17 of block 1
 #
-# The matrix is 16×32, stored by rows. Each of four blocks has a tile of 8×16 and the 32 threads of the picture. Block 2
-# is (0, 1), first mode fastest, so its tile begins at column 16. In the picture, thread 17 is in row 4, and its values
-# begin at column 4. So its first element is (4, 20), at offset 4·32 + 20 = 148.
+# The matrix is 16×32, stored by rows. Each of four blocks has a tile of 8×16 and the 32 threads of the picture.
+# Neighboring blocks take neighboring tiles of a row, as in notebook 02, so block 1 has tile (0, 1), which begins at
+# column 16. In the picture, thread 17 is in row 4, and its values begin at column 4. So its first element is (4, 20),
+# at offset 4·32 + 20 = 148.
 #
 # **Exercise 03.12** (about 2 lines). Write `thread_tile(matrix, tile, block, tv)`: the pair (offset, Layout). The
 # layout takes (thread, value), and offset + Layout(thread, value) is the element's place in memory. `tile` and `block`
@@ -629,15 +632,16 @@ print("yours:", [begin + share(17, value) for value in range(4)])
 # |---|---|---|
 # | coalesce(A) | same function, fewest modes | find contiguous elements |
 # | A ∘ B | R(i) = A(B(i)) | read A in another order; memory ∘ TV |
+# | complement L\* | L(i) + L\*(j): every offset once | where tiles and copies begin |
 # | A ⊘ B | R(i, j) = A(B(i) + B\*(j)) | tiles for blocks |
 # | zipped divide | R(inside, outside) = A(inside + tile · outside) | `local_tile` |
 # | A ⊗ B; blocked, raked | R(i, j) = A(i) + A\*(B(j)) | warps out of threads, tiles out of atoms |
 # | right inverse | A(R(k)) = k | the width of a copy |
 # | layout_tv(T, V) | right inverse of the raked product | a `TiledCopy`'s threads and values |
 #
-# - Each law is a test that you can run. Three times on this page the answer of CuTe (nvidia-cutlass-dsl 4.8.1) broke
+# - Each law is a test that you can run. Four times on this page the answer of CuTe (nvidia-cutlass-dsl 4.8.1) broke
 #   one, without an error.
-# - None of the three can happen if all extents and strides are powers of two and B picks no index twice.
+# - None of the four can happen if all extents and strides are powers of two and B picks no index twice.
 #
 # ## Test yourself
 #
@@ -655,10 +659,10 @@ print("yours:", [begin + share(17, value) for value in range(4)])
 #
 # </details>
 #
-# <details><summary>3. 32 threads copy a row-major 8×16 tile of fp32. Which <code>values</code> let each of them use one
+# <details><summary>3. 64 threads copy a row-major 8×64 tile of bf16. Which <code>values</code> let each of them use one
 # 16-byte load, and which <code>threads</code> put neighboring threads on neighboring 16-byte chunks of a row?</summary>
 #
-# `values` = (1,4):(4,1), four neighbors of a row. With `threads` = (8,4):(4,1) threads 0 to 3 take row 0, 64 bytes in
-# one piece; with (8,4):(1,8) neighboring threads would be a row apart.
+# `values` = (1,8):(8,1): 16 bytes are eight neighbors. A row has eight such chunks, so `threads` = (8,8):(8,1): threads
+# 0 to 7 take row 0, 128 bytes in one piece.
 #
 # </details>

@@ -25,7 +25,9 @@
 from tensor_layouts import Layout, Swizzle, compose, cosize
 from tensor_layouts.layout_utils import tile_to_shape
 
-from tutorlib import check, explain, explore_swizzle, layout, memory, show_banks, show_swizzle
+from tutorlib import (
+    check, counters, explain, explore_swizzle, layout, memory, show_banks, show_sweep, show_swizzle,
+)  # fmt: skip
 
 # %% [markdown]
 # ## Thirty-two banks
@@ -53,8 +55,8 @@ show_banks("(32,32):(32,1)", access=[(lane, 0) for lane in range(32)])
 #
 # A lane can also read 8 or 16 bytes at once. A warp then needs 256 or 512 bytes, more than the banks deliver in one
 # wavefront, so the hardware serves it in groups of consecutive lanes: two groups of 16 for 8 bytes, four groups of 8
-# for 16 bytes. Conflicts arise only within a group, and the groups' wavefronts add up. Notebook 05 tests this model on
-# the hardware.
+# for 16 bytes. Conflicts arise only within a group, and the groups' wavefronts add up. At the end of the page an H200
+# tests this model.
 #
 # **Exercise 04.1** (about 7 lines). Write `wavefronts(addresses, width)`, the number of wavefronts of one access.
 # `addresses` are byte addresses, one for each lane, multiples of `width`; `width` is the number of bytes that each lane
@@ -79,6 +81,7 @@ check("04.1", wavefronts)
 
 # %% [markdown]
 # From here on the page counts with `memory.wavefronts`, which takes offsets in elements, as layouts give them.
+# (Notebook 05 imports it as `wavefronts`.)
 #
 # **Keep this:** count *different words in one bank*, group by group.
 
@@ -157,7 +160,7 @@ show_swizzle((3, 0, 3), "(8,8):(8,1)", element_bytes=16)
 #                           Y Y Y     Z Z Z     · · ·
 #     after ⟨3,3,3⟩         Y Y Y     Z ⊕ Y     · · ·
 #
-# **Predict** the first three numbers of each line: the offset of the first element of each row, before and after.
+# The offset of each row's first element, before and after:
 
 # %%
 S = Swizzle(3, 3, 3)
@@ -181,8 +184,8 @@ def swizzle(b, m, s, offset):
 check("04.3", swizzle)
 
 # %% [markdown]
-# XOR makes this safe. Y itself never changes, so a second application restores the offset: a swizzle is its own
-# inverse. Hence no two offsets collide.
+# XOR makes this safe. Y itself never changes, because the groups do not overlap (S ≥ B). So a second application
+# restores the offset, and no two offsets collide.
 #
 # In the explorer, how many wavefronts does the access take with B = 0, 1, 2? Then type the layout (8,32):(32,1), a tile
 # of half the width: how many bits does it need?
@@ -200,8 +203,8 @@ explore_swizzle()
 # ## In a kernel
 #
 # This kernel computes its own addresses: one warp transposes 32×32 values of fp32 through shared memory. It writes rows
-# of the tile and reads columns. Look at the two lines with `tile[…]`, and at those that define `stored`, the tile's
-# layout. (`make_composed_layout(S, 0, L)` is S ∘ L; the 0 is added before the swizzle.)
+# of the tile and reads columns. Look at the two lines with `tile[…]`, and at `stored`, the tile's layout.
+# (`make_composed_layout(S, 0, L)` is S ∘ L; the 0 is added before the swizzle.)
 
 # %%
 import torch
@@ -233,23 +236,23 @@ def transposing(row_stride, swizzled_by=()):
 
 
 # %% [markdown]
-# `explain` simulates it and prints for each line of the source the cost of its accesses and the least possible cost:
-# shared memory in wavefronts, global memory in **sectors** of 32 bytes. It marks each line that takes more than it
-# needs. **Predict:** a column is read 32 times, and by the picture above each read takes 32 wavefronts, 1,024 in all.
-# The compiler does better. How many wavefronts are left?
+# `explain` simulates it and prints for each line the cost of its accesses and the least possible cost: shared memory in
+# wavefronts, global memory in **sectors** of 32 bytes. It marks lines that take more than they need. By the picture
+# above each of the 32 column reads takes 32 wavefronts, but the compiler joins four reads of a row into one of 16
+# bytes. **Predict:** how many wavefronts do the 8 reads that are left take?
 
 # %%
 src, dst = torch.randn(32, 32), torch.zeros(32, 32)
 explain(transposing(row_stride=32), src, dst)
 
 # %% [markdown]
-# The marked line is the transposed read. The compiler joins four consecutive reads of a row into one of 16 bytes, and 8
-# of these take 256 wavefronts. The last picture shows one: a number is a thread, a column is a bank, a row is 128
-# bytes, and each shade is a wavefront. All eight threads of a group need the same four banks, so they take eight
-# wavefronts instead of one.
+# The marked line is the transposed read: 8 reads take 256 wavefronts. The strip shows the warp's instructions in order,
+# the picture below it one of these reads: a number is a thread, a column is a bank, a row is 128 bytes, and each shade
+# is a wavefront. Threads 0 to 7, the first group, need the same four banks, so they take eight wavefronts instead of
+# one; so does each other group.
 #
-# Now pad. In exercise 04.2 the stride for single words is 33, for vectors of 16 bytes 36. **Predict** the wavefronts of
-# both. Which needs fewer instructions?
+# Now pad. In exercise 04.2 the stride for single words is 33, for vectors of 16 bytes 36. Which needs fewer
+# instructions?
 
 # %%
 for row_stride in (33, 36):
@@ -257,8 +260,8 @@ for row_stride in (33, 36):
     explain(transposing(row_stride), src, dst)
 
 # %% [markdown]
-# Both need the fewest possible wavefronts. With a stride of 33, four words of a row are not aligned, so each is read
-# alone. A stride of 36 keeps the vectors, and the kernel is as short as without padding.
+# Both need the fewest possible wavefronts. Under a stride of 33 four words are not aligned, so each is read alone. A
+# stride of 36 keeps the vectors.
 #
 # Now swizzle, first ⟨5,0,5⟩: single words move, so M = 0; they use all 32 banks, so B = 5; and a row is 32 words, so
 # S = 5. Then ⟨3,2,3⟩, which keeps vectors of four words together. **Predict:** is it as good as the stride of 36?
@@ -269,15 +272,58 @@ for swizzled_by in ((5, 0, 5), (3, 2, 3)):
     explain(transposing(32, swizzled_by), src, dst)
 
 # %% [markdown]
-# It is not: four wavefronts for each of 32 reads. With either swizzle the compiler reads every word
-# alone, at an address of its own, so the kernel has about three times as many instructions. Under ⟨3,2,3⟩ the 32 words
-# of a column are in eight slots of four banks, always in the same bank of the slot, so each of eight banks delivers
-# four words. A swizzle must fit the accesses that the compiler makes. Here is column 5 under ⟨5,0,5⟩:
+# It is not: four wavefronts for each of 32 reads. With either swizzle the compiler reads every word alone, at an
+# address of its own: three times as many instructions. Under ⟨3,2,3⟩ the 32 words of a column are in eight banks, four
+# in each. A swizzle must fit the accesses that the compiler makes. Here is column 5 under ⟨5,0,5⟩:
 
 # %%
 show_banks(compose(Swizzle(5, 0, 5), layout("(32,32):(32,1)")), access=[(lane, 5) for lane in range(32)])
 
 # %% [markdown]
+# A fast kernel moves whole chunks, and each needs one address. The next kernel writes and reads the tile by
+# instructions of 16 bytes. How many wavefronts does ⟨3,2,3⟩ take now?
+
+
+# %%
+from cutlass.cute.nvgpu import CopyUniversalOp
+
+
+def by_chunks(swizzled_by):
+    """The transpose by accesses of 16 bytes to the tile, which is swizzled by ⟨B,M,S⟩."""
+
+    @cute.kernel
+    def kernel(src: cute.Tensor, dst: cute.Tensor):
+        rows = cute.make_layout((32, 32), stride=(32, 1))
+        stored = cute.make_composed_layout(cute.make_swizzle(*swizzled_by), 0, rows)
+        tile = SmemAllocator().allocate_tensor(Float32, stored, byte_alignment=128)
+        lane, _, _ = cute.arch.thread_idx()
+        atom = cute.make_copy_atom(CopyUniversalOp(), Float32, num_bits_per_copy=128)
+        four = cute.make_rmem_tensor(4, Float32)
+        for row in range_constexpr(0, 32, 4):
+            chunk = (row + lane // 8, lane % 8)
+            cute.copy(atom, cute.local_tile(src, (1, 4), chunk)[0, None], four)
+            cute.copy(atom, four, cute.local_tile(tile, (1, 4), chunk)[0, None])
+        cute.arch.sync_threads()
+        for n in range_constexpr(8):
+            cute.copy(atom, cute.local_tile(tile, (1, 4), (lane, n))[0, None], four)
+            for k in range_constexpr(4):
+                dst[4 * n + k, lane] = four[k]
+
+    @cute.jit
+    def transpose(src: cute.Tensor, dst: cute.Tensor):
+        kernel(src, dst).launch(grid=(1, 1, 1), block=(32, 1, 1))
+
+    return transpose
+
+
+for swizzled_by in ((0, 2, 3), (3, 2, 3)):
+    print("swizzled by", swizzled_by)
+    explain(by_chunks(swizzled_by), src, dst)
+
+# %% [markdown]
+# No conflict is left, and the swizzle costs 143 − 72 instructions, not 341 − 118. In a loop over tiles they are
+# executed once, because the addresses depend on the lane alone.
+#
 # ## Which B, M and S?
 #
 # Tiles are not always 128 bytes wide. How many wavefronts do eight chunks down a column take if the rows are shorter,
@@ -290,9 +336,8 @@ for row_bytes in (128, 64, 32):
     print(f"rows of {row_bytes:3} bytes: {cost} wavefronts for 8 rows, {row_bytes // 16} chunks to choose from")
 
 # %% [markdown]
-# Shorter rows have fewer conflicts, because several of them fit side by side into the banks; and they have fewer slots
-# to which a chunk can move. A row of 128 bytes has 8 chunks, and 8 rows collide; a row of 64 bytes has 4, and 4 rows
-# collide. So a swizzle within the row is always just enough. Three questions determine it:
+# Several shorter rows fit side by side into the banks. A row of 128 bytes has 8 chunks, and 8 rows collide; a row of 64
+# bytes has 4, and 4 rows collide. So a swizzle within the row is always just enough. Three questions determine it:
 #
 # - **M**, a log₂: how many elements must stay together?
 # - **B**, a log₂: how many chunks of a row can trade places?
@@ -318,34 +363,35 @@ check("04.4", choose_swizzle)
 
 # %% [markdown]
 # TMA and Hopper's tensor cores offer these three swizzles and call them 128B, 64B and 32B, after the length of a row.
-# Here is the one for 64 bytes. Two neighboring rows have the same order: they are side by side in the banks and cannot
-# collide.
+# They swizzle bits of the *address*, S ∘ L those of the offset. Both agree if the tile begins at a multiple of 1,024
+# bytes, eight rows of 128. Here is the one for 64 bytes: two neighboring rows, side by side in the banks, have the same
+# order.
 
 # %%
 show_swizzle((2, 3, 3), "(8,32):(32,1)")
 
 # %% [markdown]
-# ## An atom stored by columns
+# ## A tile of atoms
 #
-# Notebooks 10 to 13 follow an article by Eric Schreiber,
-# [Demystifying CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a). It defines the layout of
-# its shared memory as an **atom**, a small layout that is repeated over the tile:
+# A tensor-core kernel accesses a tile in two ways. ldmatrix, which loads the tensor cores' operands into registers as
+# each lane's **fragment** (notebook 10), reads eight chunks down a column. But the tile must also be written, and eight
+# lanes that copy one row of 64 values from global memory write along the row.
+#
+# An **atom** is a small layout that is repeated over a tile. The one above, (8,64):(64,1), is stored by rows. An
+# article by Eric Schreiber, [Demystifying CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a),
+# has one that is stored by columns:
 #
 # > swizzled_128B_atom  =  Swizzle⟨3,3,3⟩ ∘ (8,(8,8)):(8,(1,64))
 #
-# The atom has eight rows, and a column is a pair (element in the chunk, which chunk). The next element is 1 away. The
-# next *row* is 8 elements away: its chunk follows directly. The next *chunk* is 64 elements away, 128 bytes. (TMA's
-# 128B, above, stores the chunks by rows: the two layouts only share a swizzle.) Each column of eight chunks is
-# contiguous and fills the banks exactly once:
+# A column is a pair (element in the chunk, which chunk). The next element is 1 away. The next *row* is 8 elements away:
+# its chunk follows directly. The next *chunk* is 64 elements away, 128 bytes. In the picture a cell is a whole chunk,
+# so only the second number of a pair changes.
 
 # %%
 show_swizzle((3, 3, 3), "(8,(8,8)):(8,(1,64))")
 
 # %% [markdown]
-# Even on the left, without the swizzle, every column has all eight colors; but every row has only one. Is the swizzle
-# necessary, then? A tensor-core kernel accesses the tile in two ways. ldmatrix, which loads the tensor cores' operands
-# into registers as each lane's **fragment** (notebook 10), reads eight chunks down a column. But the tile must also be
-# written, and eight lanes that copy one row of 64 values from global memory write along the row. **Predict** the
+# Even without the swizzle, on the left, every column has all eight colors; but every row has only one. **Predict** the
 # numbers:
 
 # %%
@@ -358,22 +404,25 @@ for name in ("(8,(8,8)):(8,(1,64))", "(8,64):(64,1)"):
 
 # %% [markdown]
 # The atom stored by columns is slow to write, the one stored by rows is slow to read, and the *same* swizzle fixes
-# both. This course follows the article.
+# both. Swizzled, neither is better. The kernels of this course store atoms by rows, as TMA does: its 128B and the
+# article's atom, despite the name, have only the swizzle in common.
 #
 # A tile of 64 columns is a stack of these atoms, one below the other. An atom has 512 elements, so the next one starts
-# at offset 512. That is bit 9, and ⟨3,3,3⟩ uses bits 3 to 8 only, so each atom is swizzled alike.
+# at offset 512. That is bit 9, and ⟨3,3,3⟩ uses bits 3 to 8 only, so each atom is swizzled alike. In a wider tile, the
+# next 64 columns are another stack, behind the whole first one.
 #
-# **Exercise 04.5** (about 4 lines). Write `tile_offset(row, column)`: the offset, in elements, of an element of that
-# swizzled tile, in plain integer arithmetic, as a kernel computes it. The tile has 64 columns and any number of rows.
+# **Exercise 04.5** (about 4 lines). Write `tile_offset(row, column)`: the offset, in elements, of an element of a tile
+# of such stacks, in plain integer arithmetic, as a kernel computes it. The tile has 128 rows and any number of columns;
+# its atoms are stored by rows, and swizzled.
 
 
 # %%
 def tile_offset(row, column):
     ### BEGIN SOLUTION (about 4 lines)
-    which_atom, r = divmod(row, 8)
-    chunk, element = divmod(column, 8)
-    place = r ^ chunk
-    return 512 * which_atom + 64 * chunk + 8 * place + element
+    stack, within = divmod(column, 64)
+    chunk, element = divmod(within, 8)
+    place = chunk ^ row % 8
+    return 128 * 64 * stack + 64 * row + 8 * place + element
     ### END SOLUTION
 
 
@@ -384,17 +433,17 @@ check("04.5", tile_offset)
 # In code you compose: `tile_to_shape` repeats the atom. The CuTe DSL agrees.
 
 # %%
-atom = layout("(8,(8,8)):(8,(1,64))")
-tile = compose(S, tile_to_shape(atom, (128, 64)))
+atom = layout("(8,64):(64,1)")
+tile = compose(S, tile_to_shape(atom, (128, 128)))
 
 
 @cute.jit
 def real_tile():
-    plain = cute.make_layout((8, (8, 8)), stride=(8, (1, 64)))
+    plain = cute.make_layout((8, 64), stride=(64, 1))
     swizzled = cute.make_composed_layout(cute.make_swizzle(3, 3, 3), 0, plain)
-    real = cute.tile_to_shape(swizzled, (128, 64), order=(0, 1))
+    real = cute.tile_to_shape(swizzled, (128, 128), order=(0, 1))
     print(real)
-    print("row 77, column 30:", real((77, 30)), "and tensor_layouts says", tile(77, 30))
+    print("row 77, column 94:", real((77, 94)), "and tensor_layouts says", tile(77, 94))
 
 
 real_tile()
@@ -402,37 +451,47 @@ real_tile()
 # %% [markdown]
 # ## The cures compared
 #
-# Compare all layouts of the 128×64 tile of bf16. A warp writes four rows, 16 bytes per lane, as with `cp.async`, the
-# asynchronous copy of notebook 05; a warp reads four 8×8 matrices, as with `ldmatrix`. Both move 512 bytes, so 4
-# wavefronts are the minimum.
+# Compare all layouts of the 128×64 tile of bf16. A warp writes four rows, 16 bytes per lane, and reads four 8×8
+# matrices, as with `ldmatrix`. Both move 512 bytes, so 4 wavefronts are the minimum.
 
 # %%
 write = [(row, 8 * chunk) for row in range(4) for chunk in range(8)]
 read = [(8 * i + row, 8 * j) for i in range(2) for j in range(2) for row in range(8)]
 
+atom = layout("(8,(8,8)):(8,(1,64))")  # the article's
 tiles = {
-    "stored by rows": Layout((128, 64), (64, 1)),
-    "padded to 72": Layout((128, 64), (72, 1)),
-    "atoms, plain": tile_to_shape(atom, (128, 64)),
-    "stored by rows, swizzled": compose(S, Layout((128, 64), (64, 1))),
-    "atoms, swizzled": tile,
+    "by rows": Layout((128, 64), (64, 1)),
+    "by rows, padded to 72": Layout((128, 64), (72, 1)),
+    "by columns": tile_to_shape(atom, (128, 64)),
+    "by rows, swizzled": compose(S, Layout((128, 64), (64, 1))),
+    "by columns, swizzled": compose(S, tile_to_shape(atom, (128, 64))),
 }
-print(f"{'tile':26}write  read   bytes")
+print(f"{'tile':22}write  read   bytes   predicted µs")
 for name, stored in tiles.items():
     costs = [memory.wavefronts([stored(*at) for at in lanes], element_bytes=2, vector=8) for lanes in (write, read)]
-    print(f"{name:26}{costs[0]:5}{costs[1]:6}{2 * cosize(stored):8}")
+    predicted = 980 * 4 * 32 * sum(costs) / 1980  # passes · blocks · accesses · wavefronts, at 1,980 MHz
+    print(f"{name:22}{costs[0]:5}{costs[1]:6}{2 * cosize(stored):8}{predicted:15.0f}")
 
 # %% [markdown]
-# One XOR saves a factor of eight in wavefronts. From notebook 10 on the tiles of A and B in shared memory are swizzled.
+# One XOR saves a factor of eight in a read's wavefronts. (`cosize` leaves out the last row's padding.)
+#
+# Is the model right? A kernel takes tiles through shared memory 980 times, each time by 32 such writes and 32 such
+# reads, with four tiles on an SM. The predicted time is that of one clock cycle for a wavefront. Compare:
+
+# %%
+show_sweep("tile_layouts", read=counters.SHARED_READ, written=counters.SHARED_WRITTEN)
+
+# %% [markdown]
+# From notebook 10 on the tiles of A and B in shared memory are swizzled.
 #
 # ## What to remember
 #
 # - An access takes as many wavefronts as the fullest bank has different words, summed over groups of 32, 16 or 8 lanes.
 # - Padding: an odd stride, counted in vectors. It costs memory.
-# - Swizzle⟨B,M,S⟩: row bits XORed into chunk bits. It costs no memory. It can cost instructions: the transposing warp
-#   executed 361 instead of 118.
-# - For accesses of 16 bytes and rows of at most 128 bytes: M is log₂ of the elements in 16 bytes, B is log₂ of the
-#   chunks in a row, and S is 3. For single words a chunk is a word.
+# - Swizzle⟨B,M,S⟩: row bits XORed into chunk bits. It costs no memory. It costs instructions: word by word, the
+#   transposing warp executed 361 instead of 118.
+# - A chunk is what a lane reads at once. M is log₂ of its elements, B of the chunks in a row of up to 128 bytes, S of
+#   the chunks in 128 bytes: 3 for 16-byte chunks, 5 for words. In longer rows S grows by log₂(row / 128).
 #
 # ## Test yourself
 #
@@ -453,7 +512,6 @@ for name, stored in tiles.items():
 # <details><summary>3. A kernel writes an 8×64 tile through ⟨3,3,3⟩ ∘ (8,64):(64,1), and its author forgets the swizzle
 # where it is read. Which elements are right nevertheless?</summary>
 #
-# Those of row 0, whose upper bits are 0, so nothing moves. In row 1 neighboring chunks are exchanged, and so on: all
-# elements are there, in other chunks of their rows.
+# Those of row 0, whose upper bits are 0, so nothing moves. The others are in other chunks of their rows.
 #
 # </details>

@@ -19,14 +19,13 @@
 # > memory by cp.async and by TMA with each wait and barrier in its place, and remove bank conflicts with a swizzle.
 # >
 # > **It takes** about 150 minutes, on any machine; speed needs a GPU (sm_80), TMA a Hopper. Without one, the course's
-# > own measurements are shown. After rung 3 is a good place to stop and come back.
+# > own measurements are shown. After rung 3 is a good place to stop.
 
 # %%
 import cutlass
 import cutlass.cute as cute
 from cutlass.memory import SmemAllocator
 from tensor_layouts import Layout
-from tensor_layouts.analysis import segment_analysis
 
 from tutorlib import (
     Timeline, check, counters, explain, explore_tv, hardware_of, layout, show_counts, show_ladder, show_mbarrier,
@@ -36,22 +35,9 @@ from tutorlib import (
 # %% [markdown]
 # ## The cost of an access: sectors
 #
-# A warp's 32 threads execute one load together, and memory answers in **sectors**: 32 aligned bytes. A sector is moved
-# as a whole or not at all. So the cost of a load is not the number of bytes that the warp requests, but the number of
-# different sectors that contain them.
+# Notebook 02 counted **sectors**: the 32 aligned bytes that a load moves as a whole or not at all. A load costs as many
+# as contain the bytes of a warp's 32 threads.
 #
-# Take 32 threads that read one bf16 number (2 bytes) each, from a matrix with rows of 4,096. Along a row, they read 64
-# contiguous bytes. Down a column, they read the same number of bytes from 32 different rows.
-
-# %%
-along, down = Layout(32, 1), Layout(32, 4096)  # thread → offset, in elements
-for name, warp in {"along a row": along, "down a column": down}.items():
-    cost = segment_analysis(warp, element_bytes=2)
-    print(
-        f"{name:14} {cost['segments']:2} sectors, {cost['segment_efficiency']:4.0%} of the bytes moved were asked for"
-    )
-
-# %% [markdown]
 # **Exercise 05.1** (about 4 lines). Write `sectors(offsets, element_bytes, vector)`: the number of sectors that one
 # load of a warp touches. `offsets` holds, for each thread, the offset of the first element that it reads, counted in
 # elements from an address that is a multiple of 32; `vector` is the number of consecutive elements that each thread
@@ -73,11 +59,18 @@ def sectors(offsets, element_bytes, vector=1):
 check("05.1", sectors)
 
 # %% [markdown]
+# The first two kernels copy a matrix of bf16 with 16,384 columns, one down its columns, one along its rows:
+
+# %%
+down, along = Layout(32, 16384), Layout(32, 1)  # thread → offset, in elements
+print([sectors([warp(thread) for thread in range(32)], element_bytes=2) for warp in (down, along)])
+
+# %% [markdown]
 # ## The plumbing, once
 #
-# Every kernel below cuts both matrices into tiles and gives one tile to each thread block, so they share these
-# functions. We start with tiles of 128×64 elements and 128 threads. `cute.local_tile` is the ⊘ of notebook 03 with one
-# tile picked out. Neighboring blocks take neighboring tiles of a row.
+# Every kernel below gives one tile of both matrices to each thread block, at first of 128×64 elements, with 128
+# threads. `cute.local_tile` is the ⊘ of notebook 03 with one tile picked out. Neighboring blocks take neighboring tiles
+# of a row.
 
 # %%
 TILE = (128, 64)
@@ -115,8 +108,7 @@ show_tv("(8,4):(1,8)", (8, 4), "naive: a thread has a row")
 
 # %% [markdown]
 # In a kernel `range(64)` is a loop in the machine code, unless the compiler decides to unroll it. With
-# `cutlass.range(64, unroll_full=True)` the body is repeated 64 times instead: no counter and no branch, and whatever
-# depends on the loop variable becomes a constant in an address.
+# `cutlass.range(64, unroll_full=True)` its body is repeated 64 times instead.
 #
 # **Exercise 05.2** (about 5 lines). Copy row `thread` of the tile, element by element, the loop fully unrolled. Blocks
 # are numbered as in `tile_of_block`. Tiles at the edge are partly outside the matrix: load and store only elements that
@@ -164,7 +156,8 @@ show_tv("((4,2),4):((8,1),2)", (8, 4), "coalesced: neighbors in a row are neighb
 
 # %% [markdown]
 # **Exercise 05.3** (about 6 lines). Write it for 128 threads and the 128×64 tile, unrolled and guarded like the first.
-# An access of a warp takes 2 sectors; the check counts them.
+# An access of a warp takes 2 sectors; the check counts them. **Predict** before you check: these are sixteen times
+# fewer. Is the copy sixteen times faster?
 
 
 # %%
@@ -195,18 +188,15 @@ check("05.3", coalesced)
 _ = explain("05.3", coalesced, shape=TILE)
 
 # %% [markdown]
-# **Predict:** sixteen times fewer sectors. Is it sixteen times faster? The two solutions on 1 GiB, each timed in turns
-# with torch's copy of as many bytes. The last column is the gain over the row above. (`tutor evidence 05` adds your
-# GPU.)
+# The two solutions on 1 GiB, each timed in turns with torch's copy of as many bytes. The last column is the gain over
+# the row above. (`tutor evidence 05` adds your GPU.)
 
 # %%
 show_ladder("05.2", "05.3")
 
 # %% [markdown]
-# Far more than sixteen. The hardware's counters show why. Below, for a smaller matrix, each number is a multiple of the
-# coalesced copy's: time, sectors that loads and stores touch, sectors that L2 delivered and received, bytes read from
-# and written to device memory. In the last four rows shared memory lies between loads and stores, so that each has its
-# own direction; *down* is the naive direction, *along* the coalesced one.
+# Far more than sixteen. The hardware's counters, for a smaller matrix, show why. Numbers are multiples of the coalesced
+# copy's: time, sectors that loads and stores touch, sectors that L2 delivered and received, bytes of device memory.
 
 # %%
 show_counts(
@@ -218,17 +208,15 @@ show_counts(
     to_L2=counters.L2_WRITTEN,
     memory_read=counters.MEMORY_READ,
     memory_written=counters.MEMORY_WRITTEN,
-)
+).head(2)
 
 # %% [markdown]
-# Follow the row *naive*. L1 hits are rare, so nearly as many sectors come from L2. A thread returns to its sector only
-# in its next step, after it has waited for another load, and L2 has hardly any of them left by then. Loads that miss
-# cause at most 15 of memory's 33 reads. The stores probably cause the rest: memory writes each sector about 15 times,
-# and L2 must read a sector of which it has only 2 new bytes before it can write all 32. The kernels that go through
-# shared memory issue all their loads at once, and then all their stores. They touch as many sectors, but return to each
-# while L2 still has it.
+# The naive copy touches 16 times the sectors, and memory reads 33 times the bytes: a thread returns to its sector only
+# in its next step, after it has waited for another load. By then L1 has hardly any of them left, nor has L2. So
+# loads cause up to 15 of the 33 reads. Stores probably cause most of the others: L2 must read a sector of which it has
+# only 2 new bytes before memory can be written.
 #
-# **Keep this:** a cache repairs a bad access pattern as long as you return to a sector soon.
+# **Keep this:** a cache repairs a bad access pattern only if you return to a sector soon.
 #
 # ## Bytes in flight
 #
@@ -245,8 +233,7 @@ for latency in (300, 600, 900):
 print(f"rung 2 has {2048 * 2 / 1024} KiB: an SM full of threads, each waiting for one bf16 element")
 
 # %% [markdown]
-# By the same law, 4 KiB on each of 132 SMs, read at half of rung 2's 2.1 TB/s, make a latency of 515 ns. The compiler
-# may not move a load above the previous step's store: for all it knows, `dst` and `src` overlap.
+# The compiler may not move a load above the previous step's store: for all it knows, `dst` and `src` overlap.
 #
 # ## Rung 3: 128 bits at a time
 #
@@ -297,6 +284,13 @@ look()
 explore_tv(threads="(2,4):(4,1)", values="(1,4):(4,1)", tile="(8,16)")
 
 # %% [markdown]
+# <details><summary>The two inputs</summary>
+#
+# Rung 1: threads (8,1), values (1,4). Rung 2: threads (2,4):(4,1), values (1,1), repeated; with values (4,1) a thread
+# would take four neighboring rows.
+#
+# </details>
+#
 # If the number of columns is a multiple of 8, a vector is inside or outside as a whole, and its address is a multiple
 # of 16 bytes, as a 128-bit access requires. So the kernel demands that. `inside` computes the predicates, one for each
 # vector: a TiledCopy partitions a tensor of coordinates as it partitions data.
@@ -322,10 +316,10 @@ WIDE_THREADS = 256
 
 # %% [markdown]
 # **Exercise 05.4** (about 6 lines: 3 in the kernel, 3 in the host function). In the host function, derive the two
-# layouts, `threads` and `values`, so that a warp's accesses take whole sectors and the block covers the wide tile. (The
-# check also compiles it for fp32, where `vector` is 4.) In the kernel, take your part of `src` to `dst`, with every
-# load before the first store, and nothing outside the matrix. How many bytes does a thread then have in flight, and how
-# many an SM with 2,048 threads?
+# layouts, `threads` and `values`, so that a warp's accesses take whole sectors and all 256 threads take part. One step
+# of them need not cover the wide tile: the partition repeats it. (The check also compiles it for fp32, where `vector`
+# is 4.) In the kernel, take your part of `src` to `dst`, with every load before the first store, and nothing outside
+# the matrix. How many bytes does a thread then have in flight, and how many an SM with 2,048 threads?
 
 
 # %%
@@ -368,9 +362,9 @@ check("05.4", vectorized)
 show_sweep("copy_rungs")
 
 # %% [markdown]
-# Loads first, or vectors: either alone brings nearly the whole gain. Both put more bytes in flight, and how they do it
-# matters little. Combining the two, row segments of 256 bytes in place of 128, and more threads each add a little more.
-# The ± is the spread of one run. On another day the last kernel had 1% more of torch's speed (05.4 in the next table).
+# Loads first, or vectors: either alone brings nearly the whole gain. Both put more bytes in flight. Combining the two,
+# a wider tile and more threads each add a little. The ± is the spread of one run. On another day the last kernel had 1%
+# more of torch's speed (05.4 below).
 #
 # **Keep this:** a fast copy has wide accesses, neighboring elements in neighboring threads, and many loads in flight
 # before any thread waits. The TiledCopy provides the first two; the order of your lines the third.
@@ -390,8 +384,8 @@ show_sweep("copy_rungs")
 #
 # **Exercise 05.5** (about 7 lines). The tile arrives in shared memory, row-major as it is in `src`; then it goes
 # through registers to `dst`. `load` and `store` partition the tile in the same way; only their copy atoms differ. As in
-# a GEMM, a thread uses what others fetched: thread *t* stores the part that thread 127 − *t* fetched. Before it reads
-# that part, two things must be over. Which, and which line waits for each?
+# a GEMM, a thread uses what another fetched: thread *t* stores the part of thread 127 − *t*. Before it reads that part,
+# two things must be over. Which, and which line waits for each?
 
 
 # %%
@@ -426,9 +420,8 @@ def staged(src: cute.Tensor, dst: cute.Tensor):
     rows, columns = src.shape
     demand(rows % TILE[0] == 0 and columns % TILE[1] == 0, f"{rows}×{columns} is not made of {TILE[0]}×{TILE[1]} tiles")
     dtype = src.element_type
-    asynchronous = cute.make_copy_atom(
-        cpasync.CopyG2SOp(cache_mode=cpasync.LoadCacheMode.GLOBAL), dtype, num_bits_per_copy=128
-    )
+    past_l1 = cpasync.CopyG2SOp(cache_mode=cpasync.LoadCacheMode.GLOBAL)  # only for 16 bytes at a time
+    asynchronous = cute.make_copy_atom(past_l1, dtype, num_bits_per_copy=128)
     plain = cute.make_copy_atom(CopyUniversalOp(), dtype, num_bits_per_copy=128)
     vector = 128 // dtype.width
     load = vectors_along_rows(asynchronous, vector, TILE, THREADS)
@@ -441,10 +434,16 @@ check("05.5", staged)
 
 # %% [markdown]
 # The tile is the 128×64 of Eric Schreiber's copy kernel in [Demystifying
-# CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a). It is a little slower than rung 3 (next
-# table). The gain of cp.async is that between the issue and the wait a thread can do other work. A copy kernel has
-# none; a GEMM has. Below, with one buffer (one *stage*) the arithmetic waits for every tile; with more, the next tiles
-# are in flight meanwhile.
+# CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a):
+
+# %%
+show_ladder("05.4", "05.5")
+
+# %% [markdown]
+# cp.async is not what makes it slower, the tile is: *+ both* in the table above has this tile and as many threads, and
+# also 0.97 of the speed of that table's last kernel, rung 3. The gain of cp.async is that between the issue and the
+# wait a thread can do other work. A copy kernel has none; a GEMM has. Below, with one buffer (one *stage*) the
+# arithmetic waits for every tile; with more, the next tiles are in flight meanwhile.
 
 # %%
 show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=6) for stages in (1, 2, 3)))
@@ -455,8 +454,8 @@ show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=6) for 
 # Hopper has an engine for tiles, the **Tensor Memory Accelerator**. One thread gives it a descriptor (the matrix's
 # address and shape, and the tile's shape) and a tile's coordinate; TMA computes all addresses, fetches the tile into
 # shared memory, and reports the bytes that have arrived to an **mbarrier**, a counter in shared memory that threads can
-# wait on. It stores a tile, too. No registers, no address arithmetic, no predicates: elements outside the matrix are
-# filled with zeros by a load and skipped by a store. Rows must begin at multiples of 16 bytes.
+# wait on. It stores a tile, too. No predicates: elements outside the matrix are filled with zeros by a load and skipped
+# by a store. Rows must begin at multiples of 16 bytes.
 #
 # An mbarrier counts two things: arrivals of threads, and bytes. Its **phase** completes when none of either is pending,
 # and the arrival count starts over. A wait names the *parity* of a phase, and returns once the latest phase of that
@@ -467,7 +466,7 @@ show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=6) for 
 show_mbarrier(1, [("arrive", 16384), ("bytes", 4096), ("bytes", 8192), ("bytes", 4096), ("arrive", 16384)])
 
 # %% [markdown]
-# The pieces, in no particular order (without a prefix they are in `cute.arch`):
+# The pieces, not in order (without a prefix they are in `cute.arch`):
 #
 # | | |
 # |---|---|
@@ -490,8 +489,17 @@ show_mbarrier(1, [("arrive", 16384), ("bytes", 4096), ("bytes", 8192), ("bytes",
 # - the store does not begin before the tile has arrived;
 # - the block does not end, and give its shared memory away, while TMA still reads it.
 #
-# No thread reads or writes the tile itself, so threads and TMA need no fence for the tile. `tma_partition`, which is
-# given, cuts both sides into the boxes that one TMA instruction moves.
+# Before you write: what happens if the wait names parity 1? What if the load stands inside `with elect_one()`? And
+# before you check: TMA's threads do next to nothing. Is it faster than the vectorized copy?
+#
+# <details><summary>The first two</summary>
+#
+# On the fresh mbarrier a wait for parity 1 returns at once, so the store sends a tile that has not arrived. `cute.copy`
+# elects a thread by itself, for which the whole warp must come; inside `elect_one` 31 threads are missing.
+#
+# </details>
+#
+# No thread reads or writes the tile itself, so threads and TMA need no fence for the tile.
 
 
 # %%
@@ -547,25 +555,21 @@ def tma(src: cute.Tensor, dst: cute.Tensor):
 # %%
 check("05.6", tma)
 
-# %% [markdown]
-# **Predict:** TMA's threads do next to nothing. Is it faster than the vectorized copy?
-
 # %%
-show_ladder("05.4", "05.5", "05.6")
+show_ladder("05.4", "05.6")
 
 # %% [markdown]
-# No: once enough bytes are in flight, memory bandwidth is the limit, whichever instruction requests them. cp.async and
-# TMA were made for kernels whose threads have other work to do. No copy here, torch's included, reaches the datasheet's
-# 4.8 TB/s of an H200. torch's copy is the realistic speed of light.
+# It is not faster: once enough bytes are in flight, memory bandwidth is the limit, whichever instruction requests them.
+# No copy here, torch's included, reaches the datasheet's 4.8 TB/s of an H200. torch's copy is the realistic speed of
+# light.
 #
 # ## A transpose
 #
 # `dst` is now (N, M), with dst[n, m] = src[m, n], in fp32. Without shared memory, either the loads or the stores run
-# down a column. The way out is to turn the data on the chip, in shared memory, so that a warp runs along a row of `src`
-# and along a row of `dst`.
+# down a column. With it, a warp runs along a row of `src` and along a row of `dst`.
 #
-# To transpose is then to choose a layout. Two tensors, `tile` and `turned`, name the same shared memory: `tile_layout`
-# gives the offset of element (row, column) of src's tile, `turned_layout` that of element (column, row) of dst's.
+# To transpose is then to choose a layout. Two tensors name the same shared memory: `tile` takes the coordinates of
+# src's tile, `turned` those of dst's.
 
 # %%
 TURN = 64
@@ -574,7 +578,8 @@ TURN_THREADS = 256
 # %% [markdown]
 # **Exercise 05.7** (about 8 lines: 6 in the kernel, 2 in the host function). A tile has 64×64 elements, and each access
 # of a thread is one element. In the kernel, take the tile from `from_src` to `to_dst` through `tile` and `turned`, with
-# as few barriers as are safe; `mine` partitions `tile` and `turned`, too. In the host function, choose the two layouts.
+# as few barriers as are safe; `mine` partitions `tile` and `turned`, too. In the host function, choose the two layouts,
+# plain ones at first.
 
 
 # %%
@@ -627,16 +632,15 @@ check("05.7", transpose)
 
 # %% [markdown]
 # Now take the barrier out and check again. A GPU would report nothing: the result is wrong, or right by luck. Put it
-# back. The transpose is right, and slow. Where? The simulator marks one line of the report, and the picture shows the
-# 32 threads of one such access, each in the column of its bank.
+# back. The transpose is right, and slow. Where? The simulator marks one line of the report, and the picture shows one
+# such access.
 
 # %%
 explain("05.7", transpose, shape=(TURN, TURN))
 
 # %% [markdown]
-# 32 threads that read down a column of this tile need 32 different words of one bank, and a bank delivers one word per
-# cycle. **Predict:** shared memory delivers one wavefront per clock cycle. How many cycles does a tile need, and how
-# many are available, if device memory delivers the datasheet's bandwidth? (Round numbers: an H200 at 2 GHz.)
+# Shared memory delivers one wavefront per clock cycle. **Predict:** how many cycles does a tile need, and how many are
+# available, if device memory delivers the datasheet's bandwidth? (Round numbers: an H200 at 2 GHz.)
 
 # %%
 corner = layout(f"(32,32):({TURN},1)")
@@ -654,9 +658,8 @@ print(f"{moved / (h200.bandwidth / h200.sms) * 2e9:.0f} cycles in device memory"
 # ## From an empty cell: a transpose without conflicts
 #
 # The position of an element inside the tile is your choice, as long as writer and reader agree. Padding each row by one
-# element would do here; a **swizzle** needs no extra byte, and TMA and the tensor cores expect a swizzle. Swizzle⟨B, M,
-# S⟩ XORs B bits of the offset into the B bits that start at bit M; it takes them from S bits higher up. The bits of
-# this tile's offset, and the bank of a 4-byte element:
+# element would do here; a **swizzle** (notebook 04) needs no extra byte, and TMA can write it. The bits of this tile's
+# offset, and the bank of a 4-byte element:
 #
 # | bit | 11 | 10 | 9 | 8 | 7 | 6 | 5 | 4 | 3 | 2 | 1 | 0 |
 # |---|---|---|---|---|---|---|---|---|---|---|---|---|
@@ -725,15 +728,16 @@ check("05.8", transpose_swizzled)
 explain("05.8", transpose_swizzled, shape=(TURN, TURN))
 
 # %% [markdown]
-# The conflicts are gone.
-#
-# The two transposes, measured. You predicted at most 0.43 of the datasheet's 4.8 TB/s for the slower one; divide:
+# The conflicts are gone. The two transposes, measured. The bound of the slower one was 0.43 of the datasheet's 4.8
+# TB/s:
 
 # %%
 show_ladder("05.7", "05.8")
 
 # %% [markdown]
-# 1.72/4.8 is 0.36, below the bound. With one wavefront per access, shared memory is no longer the bottleneck.
+# 1.72/4.8 is 0.36. That is about 5,000 cycles for a tile, in which shared memory is busy for 4,224. For the rest it
+# probably waits: a block reads its tile only when all of it has arrived. With one wavefront per access, shared memory
+# is busy for 256 of the 1,802 cycles, and no longer the bottleneck.
 #
 # ## What to remember
 #
@@ -741,7 +745,6 @@ show_ladder("05.7", "05.8")
 # - Then bytes in flight decide: wide accesses, and all loads before the first store.
 # - cp.async: issue, commit, wait, barrier. The wait covers a thread's own copies, the barrier those of all threads.
 # - TMA: one thread, a descriptor, an mbarrier that counts arrivals and bytes.
-# - Another thread's writes to shared memory are visible after a barrier, and not before.
 #
 # ## Test yourself
 #
@@ -759,10 +762,10 @@ show_ladder("05.7", "05.8")
 #
 # </details>
 #
-# <details><summary>3. A tile of 32×32 fp32 numbers is stored by rows of 32. Which Swizzle⟨B, M, S⟩ lets a warp read a
+# <details><summary>3. A tile of 32×128 fp32 numbers is stored by rows of 128. Which Swizzle⟨B, M, S⟩ lets a warp read a
 # column without conflicts?</summary>
 #
-# offset = 32·row + column: the row begins at bit 5, the banks are bits 0 to 4. All five bits of the row must be mixed
-# in, from 5 places higher: Swizzle⟨5, 0, 5⟩.
+# offset = 128·row + column: the row begins at bit 7, the banks are bits 0 to 4. All five bits of the row must be mixed
+# in, from 7 places higher: Swizzle⟨5, 0, 7⟩.
 #
 # </details>

@@ -5,7 +5,7 @@ from math import prod
 
 import numpy as np
 import tensor_layouts as tl
-from tensor_layouts import Layout, cosize, mode, rank, size
+from tensor_layouts import Layout, cosize, flatten, mode, rank, size
 
 from tests.pages.table import right, solved, wrong
 from tutorlib.layouts.oracle import ask

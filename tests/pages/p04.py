@@ -24,8 +24,8 @@ def counted_in_table(row_bytes, element_bytes):
     return {128: 3, 64: 2, 32: 1}[row_bytes], {1: 4, 2: 3, 4: 2}[element_bytes], 3
 
 
-TILE = compose(Swizzle(3, 3, 3), Layout(((8, 16), (8, 8)), ((8, 512), (1, 64))))
-TABLE = [[TILE(row, column) for column in range(64)] for row in range(128)]  # of the page's own tile
+TILE = compose(Swizzle(3, 3, 3), Layout((128, (64, 2)), (64, (1, 8192))))
+TABLE = [[TILE(row, column) for column in range(128)] for row in range(128)]  # of the page's own tile
 
 
 @wrong("04.1", "gives", lesson=True)

@@ -162,6 +162,7 @@ def test_tensor_layouts_divides_the_first_part_of_a_nested_mode_by_a_plain_numbe
 
 def test_the_page_counts_the_wrong_answers_of_cute():
     text = (SOLUTIONS / "03_layout_algebra.py").read_text(encoding="utf-8")
-    counted = [text.index(words) for words in ("second answer is wrong", "That is not enough", "third wrong answer")]
-    assert counted == sorted(counted)
-    assert "Three times on this page the answer of CuTe" in text
+    words = "second answer is wrong", "That is not enough", "third wrong answer", "fourth wrong answer"
+    assert (counted := list(map(text.index, words))) == sorted(counted)
+    assert "Four times on this page the answer of CuTe" in text
+    assert ask([("complement", Layout((2, 2), (1, 3)), 24)]) == [Layout(4, 6)]

@@ -1,6 +1,6 @@
 """Pictures of layouts: a layout, its memory, the operations of the algebra, threads and values."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, repeat
 from typing import Any
@@ -25,13 +25,14 @@ def show_layout(source: Any, title: str = "", highlight: Iterable = ()) -> Pictu
     return figure([layout_grid(source, title or None, highlight)])
 
 
-def show_layouts(sources: Mapping[str, Any]) -> Picture:
-    """Several layouts side by side, {title: layout}, on one color scale."""
+def show_layouts(sources: Mapping[str, Any], outlined: Collection[int] = ()) -> Picture:
+    """Several layouts side by side, {title: layout}, on one color scale. outlined: offsets."""
     tables = [matrix(source) for source in sources.values()]
     everything = [offset for table in tables for row in table for offset in row]
     scale = min(everything), max(everything)
-    grids = [layout_grid(source, f"{title}\n{text(layout(source))}", scale=scale) for title, source in sources.items()]
-    return figure(grids)
+    shown = {f"{title}\n{text(layout(source))}": layout(source) for title, source in sources.items()}
+    marks = [[n for n in range(size(one)) if one(n) in outlined] for one in shown.values()]
+    return figure([layout_grid(shown[title], title, mark, scale) for title, mark in zip(shown, marks, strict=True)])
 
 
 def show_memory(source: Any, title: str = "") -> Picture:

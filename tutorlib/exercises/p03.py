@@ -107,19 +107,15 @@ def swapped(layout: Layout) -> Layout:
     return Layout(mode(layout, 1), mode(layout, 0))
 
 
-def times(layout: Layout, factor: int) -> Layout:
-    return Layout(layout.shape, tl.transform_tuple(layout.stride, lambda step: step * factor))
-
-
 def stored(*written: str, apart: int = 1) -> Drawn:
     """Calls with two ways to store a matrix, beside those of this text."""
     return beside(calls(*written), partial(two_ways_to_store, apart=apart), 3)
 
 
-def claimed(rng: Random) -> tuple[Layout, Layout, Layout]:
-    """Layouts A and B, and one that may be A ∘ B."""
-    a, b = composable(rng)
-    return a, b, times(tl.compose(a, b), rng.choice((1, 2)))
+def bounded(rng: Random, more: int = 0) -> tuple[Layout, int]:
+    """A layout and a bound: of whole copies, or by `more` larger."""
+    (layout,) = one_layout(rng)
+    return layout, 16 * size(layout) * rng.randint(1, 4) + more
 
 
 def row_or_column(rng: Random) -> tuple[int, int]:
@@ -148,9 +144,6 @@ FUNCTIONS = (
         holds=coalesced(tl.coalesce),
         mistakes={
             "always_merged": lambda layout: Layout(size(layout), flatten(layout.stride)[0]),
-            "merged_from_the_right": lambda layout: tl.coalesce(
-                Layout(flatten(layout.shape)[::-1], flatten(layout.stride)[::-1])
-            ),
         },
         library=from_here_on("coalesce"),
     ),
@@ -201,24 +194,19 @@ FUNCTIONS = (
         library=ELSEWHERE,
     ),
     value_exercise(
-        ("03.4", "obeys", 2),
-        lambda a, b, r: offsets(r) == composed(a, b),
+        ("03.4", "complement", 2),
+        None,
         {
-            "B of one mode": beside(
-                calls("(4,8):(8,1) 4:8 4:2", "(4,8):(8,1) 4:2 (2,2):(1,16)", "(4,8):(8,1) 8:2 (4,2):(1,16)"),
-                claimed,
-                10,
-            ),
-            "modes that carry": beside(
-                calls("(6,2):(1,7) (3,2):(2,3) (3,2):(2,3)", "(6,2):(1,7) (2,2):(2,3) (2,2):(2,3)"), claimed, 10
-            ),
-            "random layouts": drawn(24, claimed),
+            "whole copies": beside(calls("4:2 24", "8:1 32", "(2,3):(24,2) 96", "(2,(1,2)):(8,(3,2)) 32"), bounded, 9),
+            "a bound inside a copy": beside(calls("4:2 10", "4:1 10"), partial(bounded, more=1), 9),
         },
+        refuses("none", "a copy collides with another", "(2,2):(1,3) 24", "(2,2):(2,6) 24", valid=bounded),
+        holds=same_function(tl.complement),
         mistakes={
-            "law_of_b": lambda a, b, r: offsets(r) == composed(b, a),
-            "last_index": lambda a, b, r: offsets(r)[-1] == composed(a, b)[-1],
+            "behind_the_last": lambda layout, bound: Layout(-(-bound // cosize(layout)), cosize(layout)),
+            "itself": lambda layout, bound: layout,
         },
-        library=ELSEWHERE,
+        library=from_here_on("complement"),
     ),
 )
 
@@ -271,7 +259,7 @@ DIVIDING = (
         ("03.7", "block_tile", 2),
         None,
         {
-            "every block of the 16×8": stretched(
+            "every block of a 16×8 matrix": stretched(
                 [(Layout((16, 8), (8, 1)), (4, 4), (row, column)) for row in range(4) for column in range(2)]
             ),
             "tiles that are not square": scaled("(16,8):(1,16) (8,2) (1,3)", "(16,8):(8,1) (2,8) (5,0)"),
@@ -302,7 +290,7 @@ PRODUCTS = (
         ("03.12", "thread_tile", 4),
         None,
         {
-            "every block of the 16×32": stretched(
+            "every block of a 16×32 matrix": stretched(
                 [(Layout((16, 32), (32, 1)), (8, 16), (n % 2, n // 2), BY_ROWS) for n in range(4)]
             ),
             "other threads, padded rows": scaled(
@@ -347,9 +335,7 @@ PRODUCTS = (
         },
         holds=is_right_inverse,
         mistakes={
-            "stride_and_shape_swapped": lambda layout: Layout(layout.stride, layout.shape),
             "holes": tl.left_inverse,
-            "one_mode": lambda layout: mode(tl.right_inverse(layout), 0),
             "itself": tl.coalesce,
         },
         library=from_here_on("right_inverse"),
@@ -371,8 +357,6 @@ PRODUCTS = (
         mistakes={
             "each_by_itself": lambda a, b: min(size(tl.right_inverse(a)), size(tl.right_inverse(b))),
             "any_stride": lambda a, b: flatten((tl.coalesce(tl.compose(b, tl.right_inverse(a))).shape,))[0],
-            "a_alone": lambda a, b: size(tl.right_inverse(a)),
-            "b_alone": lambda a, b: size(tl.right_inverse(b)),
         },
         library=of_tl("max_common_vector", "max_common_layout") | ELSEWHERE,
     ),

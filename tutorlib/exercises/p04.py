@@ -4,7 +4,6 @@ Swizzles and layouts are tensor_layouts'; wavefronts are counted by `models.memo
 CuTe DSL.
 """
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from math import ceil
 from random import Random
@@ -18,7 +17,7 @@ from tutorlib.failure import FailureKind, Flaw
 from tutorlib.models import memory
 
 CHUNK = 16  # bytes: the most that one lane moves, and a row of one of ldmatrix's matrices
-TILE = Layout(((8, 1 << 17), (8, 8)), ((8, 512), (1, 64)))  # atoms (8,(8,8)):(8,(1,64)), one below the other
+TILE = Layout((128, (64, 1 << 14)), (64, (1, 8192)))  # atoms (8,64):(64,1): a stack of 16, then the next 64 columns
 SWIZZLED_TILE = compose(Swizzle(3, 3, 3), TILE)
 LANES = range(32)
 
@@ -119,10 +118,6 @@ COSTS = (
             "slowest_group": lambda addresses, width: max(
                 wavefronts(phase, width) for phase in phases(addresses, width)
             ),
-            "byte_banks": lambda addresses, width: sum(
-                max(Counter(address % memory.BANKS for address in set(phase)).values())
-                for phase in phases(addresses, width)
-            ),
         },
         library={"memory.wavefronts": memory.wavefronts, "memory.ways": memory.ways},
     ),
@@ -143,7 +138,6 @@ COSTS = (
             "always_one_vector": lambda columns, element_bytes, vector_bytes: (
                 (ceil(columns * element_bytes / vector_bytes) + 1) * vector_bytes // element_bytes
             ),
-            "one_element": lambda columns, element_bytes, vector_bytes: columns + 1,
         },
     ),
 )
@@ -208,8 +202,8 @@ def tile_offset(row: int, column: int) -> int:
 
 
 def anywhere(rng: Random) -> tuple[int, int]:
-    """In a tile with more rows than a table holds."""
-    return rng.randrange(1 << 20), rng.randrange(64)
+    """In a tile with more columns than a table holds."""
+    return rng.randrange(128), rng.randrange(1 << 20)
 
 
 SWIZZLES = (
@@ -228,9 +222,7 @@ SWIZZLES = (
         mistakes={
             "identity": lambda b, m, s, offset: offset,
             "replaced": lambda b, m, s, offset: offset & ~(((1 << b) - 1) << m) | bits(b, m + s, offset) << m,
-            "own_bits": lambda b, m, s, offset: offset ^ bits(b, m, offset) << m,
             "wrong_way": lambda b, m, s, offset: offset ^ bits(b, m, offset) << (m + s),
-            "b_and_s_exchanged": lambda b, m, s, offset: swizzle(s, m, b, offset),
             "added": lambda b, m, s, offset: offset + (bits(b, m + s, offset) << m),
         },
         library={"a Swizzle": Swizzle.__call__, "a swizzled layout": ComposedLayout.__call__},
@@ -249,21 +241,17 @@ SWIZZLES = (
         ("04.5", "tile_offset", 3),
         tile_offset,
         {
-            "row 0": beside(
-                [(0, column) for column in range(64)], lambda rng: (8 * rng.randrange(1 << 17), rng.randrange(64))
-            ),
             "the atom": beside([(row, column) for row in range(8) for column in range(64)], anywhere),
             "rows further down": beside(
-                [(row, 8 * chunk + row % 8) for row in range(0, 4096, 33) for chunk in range(8)], anywhere
+                [(row, row % 7 * 9) for row in range(8, 128)], lambda rng: (rng.randrange(128), 40)
             ),
+            "columns further right": beside([(row, 64 + 9 * row) for row in range(0, 128, 3)], anywhere),
         },
         mistakes={
             "no_swizzle": TILE,
-            "chunk_moved": lambda row, column: TILE(row, column ^ row % 8 * 8),
-            "element_moved": lambda row, column: TILE(row, column ^ column // 8),
-            "row_alone": lambda row, column: row // 8 * 512 + column // 8 * 64 + (row ^ column // 8) * 8 + column % 8,
-            "one_atom": lambda row, column: tile_offset(row % 8, column),
-            "atom_by_rows": lambda row, column: swizzle(3, 3, 3, row * 64 + column),
+            "whole_row": lambda row, column: TILE(row, 0) + (row ^ column // 8) * 8 + column % 8,
+            "one_stack": lambda row, column: tile_offset(row, column % 64),
+            "long_rows": lambda row, column: row * 128 + column // 64 * 64 + tile_offset(row % 8, column % 64) % 64,
         },
         library={
             "the swizzled layout": ComposedLayout.__call__,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cache, partial
 from itertools import chain, product
+from pathlib import Path
 from typing import Any
 
 import cutlass
@@ -119,6 +120,21 @@ def coalescing() -> Sweep:
         in_directions("transpose, only stores down columns", turned, along, down),
     )
     return Sweep(straight, candidates, ((2**14, 2**14),), pairs=10)
+
+
+def tile_layouts() -> Sweep:
+    """Notebook 04's tiles, by the place of chunk c of row r: four blocks for each SM of an H200."""
+    places = {
+        "by rows": "r * 8 + c",
+        "by rows, padded to 72": "r * 9 + c",
+        "by columns": "r / 8 * 64 + c * 8 + r % 8",
+        "by rows, swizzled": "r * 8 + (c ^ r % 8)",
+        "by columns, swizzled": "r / 8 * 64 + c * 8 + (r % 8 ^ c)",
+    }
+    text = Path(cutile.__file__).with_name("tile_layout.cu").read_text(encoding="utf-8")
+    sources = {name: f"__device__ int at(int r, int c) {{ return {place}; }}\n{text}" for name, place in places.items()}
+    kernels = tuple(Candidate(n, CppLauncher(s, lambda _: (528,), lambda _: (256,))) for n, s in sources.items())
+    return Sweep(copy("bf16"), kernels, ((528 * 128, 64),), (counters.SHARED_READ, counters.SHARED_WRITTEN), seconds=20)
 
 
 # Notebooks 06 to 09: cuTile and Tile C++ ------------------------------------------------------------------------------
@@ -749,6 +765,7 @@ def attention_backward() -> Sweep:
 COUNTED = counters.BLOCK_SIZE, counters.TENSOR_BUSY, counters.STALLED
 SWEEPS: dict[str, Callable[[], Sweep]] = {  # gemm_nvidia raises NoExample where NVIDIA's example is missing
     "coalescing": coalescing,
+    "tile_layouts": tile_layouts,
     "softmax_rows": softmax_rows,
     "tile_rungs": tile_rungs,
     "tile_space": tile_space,
