@@ -13,9 +13,7 @@ from tutorlib.checking.randomness import beside
 from tutorlib.exercises.judges import hopper as judge
 from tutorlib.exercises.values import value_exercise
 from tutorlib.machine.features import WGMMA
-from tutorlib.models.hopper_gemm import (
-    register_split,
-)
+from tutorlib.models.hopper_gemm import register_split
 from tutorlib.problems.catalogue import gemm, gemm_shared
 from tutorlib.problems.problem import Shape
 

@@ -16,15 +16,7 @@ from tutorlib.exercises.judges import hopper as judge
 from tutorlib.exercises.p15 import SHARED
 from tutorlib.exercises.values import case_exercise, value_exercise
 from tutorlib.machine.features import WGMMA
-from tutorlib.models.hopper_gemm import (
-    Pair,
-    Sm,
-    clusters_at_once,
-    count_waves,
-    gemm_time,
-    step_bytes,
-    stream_k,
-)
+from tutorlib.models.hopper_gemm import Pair, Sm, clusters_at_once, count_waves, gemm_time, step_bytes, stream_k
 from tutorlib.problems.differences import Wrong, by
 from tutorlib.problems.problem import Shape
 
