@@ -30,7 +30,8 @@ from cutlass.cute.nvgpu import cpasync, warpgroup
 
 from tutorlib import (
     HOPPER_OPCODES, WGMMA, TensorSpec, Timeline, check, compare_on_gpu, compile_cute, explain, explore_mbarriers,
-    grouped, hardware_of, show_figure, show_ladder, show_sm, show_source, show_timeline, show_wgmma, story,
+    grouped, hardware_of, show_figure, show_ladder, show_sm, show_source, show_swizzle, show_timeline, show_wgmma,
+    story,
 )  # fmt: skip
 from tutorlib.kernels.hopper import (
     ALIGNMENT, BOX, STAGES, THREADS, TILE, Accumulators, BoxCopy, Steps, described, first as course, make_accumulators,
@@ -69,6 +70,12 @@ show_sm()
 # ### One layout for TMA and WGMMA
 #
 # TMA writes a swizzled layout and WGMMA reads it. For bf16 with K contiguous it is notebook 10's: 8 rows of 128 bytes.
+# Here are two times 8 rows, before and after the swizzle:
+
+# %%
+show_swizzle((3, 3, 3), "(16,64):(64,1)")
+
+# %% [markdown]
 # TMA and WGMMA swizzle byte addresses, so notebook 10's Swizzle⟨3,3,3⟩ on element offsets is Swizzle⟨3,4,3⟩ here. It
 # belongs to the pointer, as the layout's `.inner`; `.outer`, the layout without it, counts elements.
 #
@@ -170,9 +177,9 @@ check("14.3", boxes)
 # ## WGMMA: the operands stay in shared memory
 #
 # `wgmma.mma_async.m64n256k16` multiplies 64×16 by 16×256, and the 128 threads of a warpgroup issue it together. An
-# operand is a **descriptor** of 64 bits: where the matrix begins in shared memory, how far apart its groups of 8 rows
-# are, and how it is swizzled. A K tile of 128×256×64 takes eight such instructions, four for each warpgroup. With
-# `mma.sync` it would take:
+# operand is a **descriptor** of 64 bits: where the matrix begins in shared memory (0 in the picture above), how far
+# apart its groups of 8 rows are (512 elements), and how it is swizzled. A K tile of 128×256×64 takes eight such
+# instructions, four for each warpgroup. With `mma.sync` it would take:
 
 # %%
 bM, bN, bK = TILE
@@ -335,7 +342,7 @@ show_source(BoxCopy, Steps)
 # - When does a warp know that its own wgmmas have read the stage?
 # - What must be over before the stage is loaded again?
 #
-# Write `for k_tile in cutlass.range(steps.k_tiles, unroll=1):`, which stays a loop in the compiled kernel.
+# `for k_tile in cutlass.range(steps.k_tiles, unroll=1):` stays a loop in the compiled kernel.
 
 
 # %%
@@ -457,8 +464,8 @@ def main_loop(steps: Steps):
 check("14.9", main_loop)
 
 # %% [markdown]
-# A missing arrival hangs one round later. A missing wait for `empty` hangs nothing: the kernel is right while every
-# warp is fast enough.
+# A missing arrival hangs one round later. A missing wait for `empty` hangs nothing: the kernel is right while all warps
+# are fast.
 #
 # ### How many stages?
 #
@@ -693,7 +700,7 @@ show_figure("gemm_ladder_14")
 # 132 SMs are 2.2 waves, and the third one has work for 24 SMs.
 #
 # Each block begins with an empty ring and ends with an epilogue, and in both the tensor cores are idle. No second block
-# fills the gap, for want of shared memory. Notebook 15 mends the schedule.
+# fills the gap, for want of shared memory. Notebook 15 mends that.
 #
 # ## What to remember
 #

@@ -188,8 +188,8 @@ print(compiled)
 print(*(line.strip() for line in compiled.ptx.splitlines() if "setmaxnreg" in line), sep="\n")
 
 # %% [markdown]
-# The block's 384 threads start with 168 registers each, as the first line says. A consumer thread needs more: 128 for
-# its accumulators, and 64 while it also holds them rounded to bf16. A producer thread needs hardly any.
+# The block's 384 threads start with 168 registers each. A consumer thread needs more: 128 for its accumulators, and 64
+# while it also holds them rounded to bf16. A producer thread needs hardly any.
 #
 # `setmaxnreg` changes that. `cute.arch.setmaxregister_decrease(n)` returns registers of a warpgroup to the block's
 # pool, and `cute.arch.setmaxregister_increase(n)` takes them from it, waiting until there are enough. All four warps of
@@ -640,7 +640,7 @@ show_levers("hopper_short")
 # %% [markdown]
 # ## Your functions in one kernel
 #
-# These are the course's lines that call your functions:
+# The course's lines that call your functions:
 
 # %%
 from inspect import getsource

@@ -187,7 +187,7 @@ for name, meaning in MEANINGS.items():
     print(f"{name:10} {getattr(sm, name):11,} {meaning}")
 
 # %% [markdown]
-# All were fitted together to times of kernels, so none is a measurement of what its name says.
+# What is fitted was fitted together to times of kernels: none of it measures what its name says.
 #
 # Here is one configuration by hand, 4096³ in whole tiles of 128×256 and clusters of 2×1. A step takes as long as the
 # slower of the tensor cores and shared memory, and L2's bytes add to it:
@@ -469,11 +469,11 @@ with suppress(NotImplementedError):  # until you have written it
 show_sweep("gemm_quack")
 
 # %% [markdown]
-# At 8192 the chosen configuration is ahead of QuACK's; at 4096 and 2048 the two differ by less than the spread.
+# Only at 8192 do the two differ by more than the spread.
 #
 # **Shapes that it has not seen.** The model was fitted to measured times, among them those of the forty random shapes
-# of seed 2026, but to none of seed 1971. (The H100's shapes were timed before the last fit.) **Predict** how much worse
-# it is there.
+# of seed 2026, but to none of seed 1971. (The H100 was timed before the last fit.) **Predict** how much worse it is
+# there.
 
 # %%
 show_figure("gemm_any")
@@ -483,7 +483,7 @@ show_figure("gemm_any")
 # falls from 1.037 to 1.021. But on both GPUs 30 of the 80 random shapes are slower than cuBLAS, the slowest at 0.85 on
 # the H100 and 0.91 on the H200, both shapes of the fit; and the H100 has a square at 0.87.
 #
-# **Predict** which count of this page tells the slow ones from the others. By waves:
+# **Predict** which count tells the slow ones from the others. By waves:
 
 # %%
 from tutorlib.measuring.results import known_sweeps
@@ -559,8 +559,8 @@ show_figure("gemm_models")
 # %% [markdown]
 # ## Appendix: FP8
 #
-# 320×32576×7168 in e4m3 is notebook 08's shape. Here too A and B are exchanged: 320 is 2 · 160, so tiles of Cᵀ of
-# 256×160 have no residue in its columns. The kernel beside cuBLASLt, both with one scale for each matrix:
+# 320×32576×7168 in e4m3 is notebook 08's shape. A and B are exchanged: 320 is 2 · 160, so tiles of Cᵀ of 256×160 leave
+# no residue. The kernel beside cuBLASLt, both with one scale for each matrix:
 
 # %%
 show_sweep("hopper_fp8")
