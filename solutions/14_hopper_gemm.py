@@ -149,7 +149,8 @@ check("14.2", tma_bytes)
 # `cpasync.tma_partition(tma, block, blocks, s, g)` prepares both sides of the copies: mode 0 of each result is what one
 # copy moves, and every other mode counts copies. A block without a cluster is block 0 of `cute.make_layout(1)`. Here
 # `s` is (rows, K, stages) in shared memory, and `g` is (rows, K, K tiles) of the matrix. A colleague passes them as
-# they are, and CuTe refuses:
+# they are, and CuTe refuses the copy of `[None, k_tile]`, with "expects `coord` and shape of view are weakly
+# congruent":
 #
 # ```python
 # return cpasync.tma_partition(tma, 0, cute.make_layout(1), s, g)
@@ -671,9 +672,8 @@ check("14.11", gemm)
 explain("14.11", gemm, shape=(128, 256, 512))
 
 # %% [markdown]
-# Four loads fill the ring, and after the last one it drains, with three M. The gaps in a warp's row are gaps in
-# *issuing*. In the lower picture, one `stmatrix`, the swizzle lets its 32 rows of 16 bytes fill all banks in each of
-# four wavefronts.
+# Four loads fill the ring, and after the last one it drains, with three M. In the lower picture, one `stmatrix`, the
+# swizzle lets its 32 rows of 16 bytes fill all banks in each of four wavefronts.
 #
 # The compiled kernel; `wait` is an mbarrier's:
 

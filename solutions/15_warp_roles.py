@@ -267,7 +267,8 @@ check("15.4", take_roles)
 # multiplied.
 #
 # Without the producer's the consumers wait forever for registers that no warp returns. Without the consumers' the
-# result is right, but 192 values do not fit into 168 registers, and the rest goes to local memory.
+# result is right. 168 registers do for the accumulators, but not for the deferred stores below: there the compiler
+# spills.
 #
 # ## Persistent blocks
 #

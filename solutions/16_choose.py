@@ -502,8 +502,7 @@ for swept in known_sweeps("gemm_any"):
         print(f"{swept.gpu}, waves: {waves}{' or more' * (waves == 3)}: {slower}, median {median(ratios):.3f}")
 
 # %% [markdown]
-# Two waves have the lowest median on both, and on the H200 11 of 13 are slower than cuBLAS. Tune there next:
-# 736×6024×936 is one.
+# Two waves have the lowest median on both, and on the H200 11 of 13 are slower than cuBLAS. Tune there next.
 #
 # Weights of seven more models, which no constant was fitted to, chosen by the model and tuned:
 
