@@ -20,7 +20,6 @@
 # > timed.
 
 # %%
-from dataclasses import replace
 from functools import cache, partial
 from itertools import product
 from math import ceil, inf
@@ -372,6 +371,7 @@ check("16.6", contenders)
 
 # %%
 from contextlib import suppress
+from dataclasses import replace
 
 # %%
 with suppress(NotImplementedError):  # until you have written it
@@ -472,8 +472,7 @@ show_sweep("gemm_quack")
 # Only at 8192 do the two differ by more than the spread.
 #
 # **Shapes that it has not seen.** The model was fitted to measured times, among them those of the forty random shapes
-# of seed 2026, but to none of seed 1971. (The H100 was timed before the last fit.) **Predict** how much worse it is
-# there.
+# of seed 2026, but to none of seed 1971. (The H100 was timed before the last fit.) **Predict** how much worse.
 
 # %%
 show_figure("gemm_any")
