@@ -330,8 +330,6 @@ EXERCISES = (
         },
     ),
     case_exercise(
-        ("16.7", "tuned", 3),
-        of_tuning("near ties", {judge.OFTEN: 0}),
-        of_tuning("a shape again", {judge.UNTIMED: 0}),
+        ("16.7", "tuned", 3), of_tuning("near ties", {judge.OFTEN: 0}), of_tuning("a shape again", {judge.UNTIMED: 0})
     ),
 )
