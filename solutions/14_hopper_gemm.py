@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 180
+#     minutes: 190
 #     appendix: 10
 #     summary: TMA, mbarriers, WGMMA, and a Hopper GEMM of your own.
 # ---
@@ -19,8 +19,8 @@
 # > mbarrier a warp waits for, keep a ring of stages full without overwriting one, store a tile by TMA, and write a
 # > Hopper GEMM.
 # >
-# > **It takes** about 180 minutes, on any machine, and its appendix about 10 more. Without a Hopper GPU the kernel is
-# > simulated; with one it is also timed.
+# > **It takes** about 190 minutes, on any machine, and its appendix about 10 more; 14.5 is a good place for a break.
+# > Without a Hopper GPU the kernel is simulated; with one it is also timed.
 
 # %%
 import cutlass
@@ -30,7 +30,8 @@ from cutlass.cute.nvgpu import cpasync, warpgroup
 
 from tutorlib import (
     HOPPER_OPCODES, WGMMA, TensorSpec, Timeline, check, compare_on_gpu, compile_cute, explain, explore_mbarriers,
-    grouped, hardware_of, show_figure, show_ladder, show_sm, show_source, show_timeline, show_wgmma, story,
+    grouped, hardware_of, show_figure, show_ladder, show_sm, show_source, show_swizzle, show_timeline, show_wgmma,
+    story,
 )  # fmt: skip
 from tutorlib.kernels.hopper import (
     ALIGNMENT, BOX, STAGES, THREADS, TILE, Accumulators, BoxCopy, Steps, described, first as course, make_accumulators,
@@ -40,17 +41,17 @@ from tutorlib.kernels.hopper import (
 # %% [markdown]
 # ## Who does what
 #
-# One block computes a 128×256 tile of C with two **warpgroups** of four warps each; the warps of a warpgroup issue a
-# WGMMA instruction together. Shared memory is a ring of buffers called **stages**, and each stage holds one K tile of A
-# and of B. Follow a K tile by its numbers:
+# One block computes a 128×256 tile of C with two **warpgroups** of four warps each, which issue a WGMMA instruction
+# together. Shared memory is a ring of buffers, **stages**, each for one K tile of A and of B. Follow a K tile by its
+# numbers:
 
 # %%
 show_sm()
 
 # %% [markdown]
-# For a K tile, one thread issues two copies of 48 KiB in all, and each warpgroup issues four instructions. All of them
-# are asynchronous. Warp 0 waits for the arrivals of step 6 before it loads the stage again. Your job is in the yellow
-# boxes: which warp may touch a stage, and when.
+# For a K tile, one thread issues two copies of 48 KiB in all, and each warpgroup four instructions, all asynchronous.
+# Warp 0 waits for the arrivals of step 6 before it loads the stage again. Your job is in the yellow boxes: which warp
+# may touch a stage, and when.
 #
 # ## TMA: a descriptor and a coordinate
 #
@@ -63,14 +64,20 @@ show_sm()
 # | box | 64, 128 elements | at most 256 in each mode; elements outside the matrix are zeros |
 # | swizzle | 128 bytes | a row of the box is at most this long |
 #
-# A load takes this descriptor, a coordinate, an address in shared memory and an mbarrier. CuTe's `make_tiled_tma_atom`
-# returns the atom, which contains the descriptor, and a tensor whose elements are *coordinates*, from which
-# `local_tile` selects those of a tile.
+# A load takes it, a coordinate, an address in shared memory and an mbarrier. CuTe's `make_tiled_tma_atom` returns the
+# atom, which contains the descriptor, and a tensor of *coordinates*, from which `local_tile` selects those of a tile.
 #
 # ### One layout for TMA and WGMMA
 #
 # TMA writes a swizzled layout and WGMMA reads it. For bf16 with K contiguous it is notebook 10's: 8 rows of 128 bytes.
-# TMA and WGMMA swizzle byte addresses, so notebook 10's Swizzle⟨3,3,3⟩ on element offsets is Swizzle⟨3,4,3⟩ here.
+# Here are two times 8 rows, before and after the swizzle:
+
+# %%
+show_swizzle((3, 3, 3), "(16,64):(64,1)")
+
+# %% [markdown]
+# TMA and WGMMA swizzle byte addresses, so notebook 10's Swizzle⟨3,3,3⟩ on element offsets is Swizzle⟨3,4,3⟩ here. It
+# belongs to the pointer, as the layout's `.inner`; `.outer`, the layout without it, counts elements.
 #
 # **Exercise 14.1** (about 2 lines). Write `ring_layout(rows, k, stages)`, the layout of all stages of an operand. Its
 # shape is (rows, k, stages), and its swizzle fits the width of a row: `k` is 64, 32 or 16 bf16. At hand:
@@ -108,11 +115,11 @@ check("14.1", ring_layout)
 # %% [markdown]
 # ### The bytes that an mbarrier counts
 #
-# The thread that issues a load announces to an mbarrier how many bytes to expect: this is **expect-tx**. TMA subtracts
-# the bytes that it has written to shared memory, and at 0 all of them are there.
+# The thread that issues a load announces to an mbarrier how many bytes to expect (**expect-tx**). TMA subtracts the
+# bytes that it has written, and at 0 all of them are there.
 #
-# **Predict.** A is 200×72. Of the 128×64 box of tile (1, 1), 72 rows and 8 columns are inside the matrix; TMA fills the
-# rest with zeros. How many bytes does the mbarrier count?
+# **Predict.** A is 200×72. How much of the 128×64 box of tile (1, 1) is inside the matrix? TMA fills the rest with
+# zeros. How many bytes does the mbarrier count?
 #
 # **Exercise 14.2** (about 4 lines). Write `tma_bytes(shape, tile, place)` for a bf16 matrix of this shape, a box of
 # size `tile` and the tile's coordinates `place`, each a pair (rows, columns). Return (bytes read from the matrix, bytes
@@ -133,16 +140,17 @@ def tma_bytes(shape, tile, place):
 check("14.2", tma_bytes)
 
 # %% [markdown]
-# The mbarrier counts the whole box, zeros included: 16,384 bytes in the prediction, of which TMA read 1,152 from the
-# matrix. So the kernel announces the same number in every step and needs no predicate. Columns beyond K arrive as zeros
-# and add nothing; rows beyond M and N give results outside C, which TMA does not store.
+# The mbarrier counts the whole box, zeros included: 16,384 bytes in the prediction, of which TMA read 72 · 8 · 2 =
+# 1,152 from the matrix. So the kernel needs no predicate. Columns beyond K arrive as zeros and add nothing; rows beyond
+# M and N give results outside C, which TMA does not store.
 #
 # ### What one copy moves
 #
 # `cpasync.tma_partition(tma, block, blocks, s, g)` prepares both sides of the copies: mode 0 of each result is what one
 # copy moves, and every other mode counts copies. A block without a cluster is block 0 of `cute.make_layout(1)`. Here
 # `s` is (rows, K, stages) in shared memory, and `g` is (rows, K, K tiles) of the matrix. A colleague passes them as
-# they are, and CuTe refuses:
+# they are, and CuTe refuses the copy of `[None, k_tile]`, with "expects `coord` and shape of view are weakly
+# congruent":
 #
 # ```python
 # return cpasync.tma_partition(tma, 0, cute.make_layout(1), s, g)
@@ -165,41 +173,41 @@ def boxes(tma, s, g):
 check("14.3", boxes)
 
 # %% [markdown]
-# Ungrouped, mode 0 of `s` is 128 rows without their K. Grouped, it is the whole box, and mode 1 counts stages.
+# Grouped, mode 0 is the whole box, and mode 1 counts stages.
 #
 # ## WGMMA: the operands stay in shared memory
 #
 # `wgmma.mma_async.m64n256k16` multiplies 64×16 by 16×256, and the 128 threads of a warpgroup issue it together. An
-# operand is a **descriptor** of 64 bits: where the matrix begins in shared memory, how far apart its groups of 8 rows
-# are, and how it is swizzled. A K tile of 128×256×64 takes eight such instructions, four for each warpgroup. With
-# `mma.sync` it would take:
+# operand is a **descriptor** of 64 bits: where the matrix begins in shared memory (0 in the picture above), how far
+# apart its groups of 8 rows are (512 elements), and how it is swizzled. A K tile of 128×256×64 takes eight such
+# instructions, four for each warpgroup. With `mma.sync` it would take:
 
 # %%
 bM, bN, bK = TILE
 print(f"{bM // 16 * bN // 8 * bK // 16:,} mma.sync of 16×8×16, and an ldmatrix.x4 for each 16×16 that they read")
 
 # %% [markdown]
-# Only the accumulators are in registers: a warpgroup's 64×256 take 128 registers of each of its threads. The TiledMma
-# stacks the two warpgroups along M:
+# Only accumulators are in registers: a warpgroup's 64×256 take 128 of each thread. The TiledMma stacks the two
+# warpgroups along M:
 
 # %%
 show_source(make_wgmma)
 
 # %% [markdown]
-# Here are notebook 10's registers for A. `ldmatrix` filled them from shared memory, K block by K block:
+# Notebook 10's registers for A, which `ldmatrix` filled K block by K block:
 #
 # ```python
 # math = tiled_mma.get_slice(thread)
 # tCrA = tiled_mma.make_fragment_A(math.partition_A(sA)[None, None, None, 0])
 # ```
 #
-# With this TiledMma the same function returns descriptors, which take no registers of their own. What is the last index
-# for, and do you still want it? **Predict** the shape of tCrA for a ring of four stages.
+# With this TiledMma the same function returns descriptors. What is the last index for, and do you still want it?
+# **Predict** the shape of tCrA for a ring of four stages.
 #
 # **Exercise 14.4** (about 4 lines). Write `wgmma_fragments(tiled_mma, thread, sA, sB)`, which returns tCrA and tCrB,
 # for every K block of every stage, and tCrC, the thread's accumulators for the block's tile. All 128 threads of a
-# warpgroup pass the same `thread`, its first one. At hand: `tiled_mma.partition_shape_C((bM, bN))` is the shape of a
-# thread's accumulators, and `cute.make_rmem_tensor(shape, type)` makes registers.
+# warpgroup pass the same `thread`, its first one. At hand: `tiled_mma.partition_shape_C((bM, bN))`, with `TILE`'s bM
+# and bN, is the shape of a thread's accumulators, and `cute.make_rmem_tensor(shape, type)` makes registers.
 
 
 # %%
@@ -216,13 +224,12 @@ def wgmma_fragments(tiled_mma, thread, sA, sB):
 check("14.4", wgmma_fragments)
 
 # %% [markdown]
-# tCrA is (1, 1, 4, 4): one wgmma's rows, four K blocks, four stages. The descriptor of another stage is an addition,
-# and takes no registers.
+# tCrA is (1, 1, 4, 4): one wgmma's rows, four K blocks, four stages. The descriptor of another stage is an addition.
 #
 # ### One K tile is one group
 #
-# A wgmma returns at once, and the tensor cores read shared memory and write registers later. All four warps of the
-# warpgroup execute these calls:
+# A wgmma returns at once; the tensor cores read shared memory and write registers later. All four warps execute these
+# calls:
 #
 # | call | effect |
 # |---|---|
@@ -235,10 +242,10 @@ check("14.4", wgmma_fragments)
 # Until a group is done, no thread may touch its accumulators, **and none may overwrite the stage**, which is its
 # operand.
 #
-# **Exercise 14.5** (about 6 lines). Write `multiply(tiled_mma, tCrA, tCrB, tCrC, adds)`, which issues the wgmmas of
-# one stage as one group and returns while they are in flight. tCrA and tCrB are that stage's descriptors, (1, 1, K
-# blocks), so K block k of A is `tCrA[None, None, k]`. `adds`, a run-time Boolean, is False for the first K tile of a
-# tile of C, when nothing has set the accumulators yet. Which of the stage's wgmmas may ignore them?
+# **Exercise 14.5** (about 6 lines). Write `multiply(tiled_mma, tCrA, tCrB, tCrC, adds)`, which issues the wgmmas of one
+# stage as one group and returns while they are in flight. tCrA and tCrB are that stage's descriptors, (1, 1, K blocks),
+# so K block k of A is `tCrA[None, None, k]`. `adds`, a run-time Boolean, is False for the first K tile of a tile of C,
+# when nothing has set the accumulators yet. Which of the stage's wgmmas may ignore them?
 #
 # The budget: one fence and one commit for each stage, no wait, no barrier, and no instruction that sets registers to
 # zero. `cutlass.range_constexpr(n)` unrolls the loop while the kernel is compiled. Take n from tCrA, `cute.size(tCrA,
@@ -264,23 +271,24 @@ check("14.5", multiply)
 # %% [markdown]
 # ## mbarriers: who may touch a stage
 #
-# One fill of a stage and its reads are a **round**. The warp that issues the loads is the **producer**, and every warp
-# that reads a stage is a **consumer**. Each stage has two mbarriers, one for each question of a round:
+# In 05.6 you used one mbarrier, once. Now each stage has two, which are used again and again. One fill of a stage and
+# its reads are a **round**. The warp that issues the loads is the **producer**, and every warp that reads a stage is a
+# **consumer**. Each mbarrier answers a question of a round:
 #
 # - `full[s]`: have the bytes landed? Once in a round, one lane of the producer arrives and announces the bytes. TMA
 #   counts them down.
 # - `empty[s]`: have all warps read the stage? Once in a round, one lane of each warp arrives, after the warp's wgmmas
 #   have read the stage.
 #
-# An **mbarrier** counts arrivals and bytes. When both counts reach 0, the phase is complete, the next phase begins, and
-# the arrival count is reset. `cute.arch.mbarrier_init(barrier, arrivals)` sets its start value; a second thread that
-# calls it later would reset a barrier in use.
+# An **mbarrier** counts arrivals and bytes. When both reach 0, the phase is complete, and the next begins with the
+# arrival count reset. `cute.arch.mbarrier_init(barrier, arrivals)` sets that count; a second thread that calls it later
+# would reset a barrier in use.
 #
 # Threads and TMA access shared memory through different **proxies**, the generic and the async one. A write through one
-# is not automatically visible through the other.
+# is not at once visible through the other.
 #
-# **Exercise 14.6** (about 6 lines). Write `init_barriers(full, empty, stages, warps, thread)`, which all threads of
-# the block call. Stage s has the mbarriers `full + s` and `empty + s`; `warps` warps read a stage, and `thread` is the
+# **Exercise 14.6** (about 6 lines). Write `init_barriers(full, empty, stages, warps, thread)`, which all threads of the
+# block call. Stage s has the mbarriers `full + s` and `empty + s`; `warps` warps read a stage, and `thread` is the
 # index of the calling thread. When the function returns, every thread and TMA may use all of the mbarriers. At hand:
 #
 # - `cute.arch.mbarrier_init_fence()` makes the mbarriers that *this thread* has initialized visible to TMA.
@@ -307,8 +315,8 @@ check("14.6", init_barriers)
 # %% [markdown]
 # ## One stage first
 #
-# The smallest loop that is right uses a single stage. Every warp runs it, and one of them (`steps.loads_too`) also
-# issues the loads. `steps.multiply` calls yours for a stage; its `first` is the opposite of your `adds`:
+# The smallest loop uses a single stage. Every warp runs it, and one of them (`steps.loads_too`) also issues the loads.
+# `steps.multiply` calls yours for a stage; its `first` is the opposite of your `adds`:
 
 # %%
 show_source(BoxCopy, Steps)
@@ -320,11 +328,11 @@ show_source(BoxCopy, Steps)
 # |---|---|---|
 # | `mbarrier_arrive_and_expect_tx(barrier, bytes)` | one lane: `with cute.arch.elect_one():` | announces the bytes |
 # | `mbarrier_arrive(barrier)` | one lane | |
-# | `mbarrier_wait(barrier, parity)` | the warp | returns when the phase of this **parity** is complete |
+# | `mbarrier_wait(barrier, parity)` | the warp | returns once the latest phase of this **parity** is complete |
 # | `steps.load(k_tile, stage)` | the warp | elects its lane by itself |
 #
 # The stage's `full` serves K tile after K tile: phase 0 is complete when K tile 0 is there, phase 1 when K tile 1 is. A
-# wait names only the parity of a phase, its number modulo 2.
+# wait names only the parity of a phase, its number modulo 2. On a fresh mbarrier parity 1 counts as complete.
 #
 # **Exercise 14.7** (about 3 and about 7 lines). Write `fill_stage(steps, k_tile, stage)`, which announces
 # `steps.stage_bytes` on the stage's `full` and issues its loads. Then write `one_stage(steps)`, a loop over the K tiles
@@ -335,8 +343,7 @@ show_source(BoxCopy, Steps)
 # - When does a warp know that its own wgmmas have read the stage?
 # - What must be over before the stage is loaded again?
 #
-# Write the loop as `for k_tile in cutlass.range(steps.k_tiles, unroll=1):`, so that it stays a loop in the compiled
-# kernel.
+# `for k_tile in cutlass.range(steps.k_tiles, unroll=1):` stays a loop in the compiled kernel.
 
 
 # %%
@@ -366,16 +373,16 @@ check("14.7", one_stage)
 
 # %% [markdown]
 # The loop is right, and slow: memory and the tensor cores take turns, and the barrier stops all eight warps, though
-# only the producer must know that the stage is free.
+# only the producer need wait.
 #
 # ## The ring
 #
-# With several stages, loads run ahead. With an `empty` mbarrier for each stage, a warp that has read it arrives and
-# goes on, and the producer alone waits. A stage is used again `stages` steps later, in its next phase.
+# With several stages, loads run ahead. With an `empty` mbarrier for each, a warp that has read it arrives and goes on,
+# and the producer alone waits. A stage is used again `stages` steps later, in its next phase.
 #
 # - The consumer waits for `full`: in round 0 for phase 0, in round 1 for phase 1, in round 2 for phase 2, parity 0.
 # - The producer waits for `empty`: in round 1 for phase 0, which completes when the stage has been read once. In round
-#   0 it must not wait: the phase *before* phase 0 has parity 1 and counts as complete.
+#   0 it must not wait: which parity is complete on a fresh mbarrier?
 #
 # **Exercise 14.8** (about 2 lines). Write `ring(step, stages, producer)`, which returns (index, phase): the stage of
 # this step, and the parity to wait for, 0 or 1, for any number of stages. `producer` is True or False.
@@ -393,13 +400,12 @@ def ring(step, stages, producer):
 check("14.8", ring)
 
 # %% [markdown]
-# CuTe has an object that counts this step by step: `make_pipeline_state(PipelineUserType.Consumer, stages)` has
-# `.index`, `.phase`, `.advance()` and `.clone()`. One for `PipelineUserType.Producer` begins with phase 1. (CuTe's
-# class `PipelineTmaAsync` wraps these waits and arrivals.)
+# CuTe counts this step by step: `make_pipeline_state(PipelineUserType.Consumer, stages)` has `.index`, `.phase`,
+# `.advance()` and `.clone()`. One for `PipelineUserType.Producer` begins with phase 1.
 #
 # Play it. One warp loads (*loads*) and one multiplies (*math*: *done* waits for its wgmmas, *free* arrives at `empty`).
-# Click a warp's row to issue its next instruction; TMA's transfers land when *you* click them. First play two correct
-# rounds. Then break it with the menu: does it deadlock, or does it go on with wrong data?
+# Click a warp's row to issue its next instruction; TMA's transfers land when *you* click them. Play two correct rounds.
+# Then break it with the menu: does it deadlock, or go on with wrong data?
 
 # %%
 explore_mbarriers(stages=2)
@@ -407,8 +413,8 @@ explore_mbarriers(stages=2)
 # %% [markdown]
 # ## The main loop
 #
-# `one_stage` waits for a group right after it has issued it, so the tensor cores run dry in every step. The cure is to
-# wait one step later: issue the group of K tile k, and only then wait for that of k − 1.
+# `one_stage` waits for a group right after its issue, so the tensor cores run dry in every step. The cure is to wait
+# one step later: issue the group of K tile k, and only then wait for that of k − 1.
 #
 # **Exercise 14.9** (about 20 lines). Write `main_loop(steps)`:
 #
@@ -419,9 +425,10 @@ explore_mbarriers(stages=2)
 #   for the arrivals of all warps and loads the stage's next K tile, if there is one. No other warp waits for `empty`.
 # - **End.** The accumulators are complete.
 #
-# No barrier of the block is needed, and the loop stays a loop. When the wait of step k returns, which stage has been
-# read, and which K tile comes into it next? For the producer's wait, compare `ring(k - 1 + stages, stages, True)` with
-# `ring(k - 1, stages, False)` before you make a second state. The check simulates 3 and 4 stages.
+# No barrier of the block is needed, and the loop stays a loop, in which a state and its clone may be assigned anew.
+# When the wait of step k returns, which stage has been read, and which K tile comes into it next? For the producer's
+# wait, compare `ring(k - 1 + stages, stages, True)` with `ring(k - 1, stages, False)` before you make a second state.
+# The check simulates 3 and 4 stages.
 
 
 # %%
@@ -458,27 +465,26 @@ def main_loop(steps: Steps):
 check("14.9", main_loop)
 
 # %% [markdown]
-# A missing arrival hangs one round later. A missing wait for `empty` hangs nothing: the kernel is right as long as
-# every warp is fast enough.
+# A missing arrival hangs one round later. A missing wait for `empty` hangs nothing: the kernel is right while all warps
+# are fast.
 #
 # ### How many stages?
 #
-# From one load of a stage to the next, memory's latency, the transfer and the multiplication follow one another. The
-# other stages must cover the latency and the transfer, each with one multiplication. The timelines assume 4, 2 and 3
-# ticks:
+# In `one_stage` memory's latency, the transfer and the multiplication follow one another. In `main_loop` the stage of K
+# tile k − 1 is loaded again when the multiplication of k begins, as with notebook 11's one barrier a tile: the others
+# cover latency and transfer. The timelines assume 4, 2 and 3 ticks:
 
 # %%
 h200 = hardware_of("NVIDIA H200")
 flops = 2 * bM * bN * bK
 print(f"a K tile at the datasheet's rate: {flops / (h200.flops['bf16'] / h200.sms) * 1e9:.0f} ns")
 print(f"a stage: {2 * (bM + bN) * bK // 1024} KiB, and a block can have 227")
-show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=8) for stages in (1, 2, 3, 4)))
+show_timeline(*(Timeline(n, latency=4, transfer=2, compute=3, tiles=8, at_once=n == 1) for n in (1, 2, 3, 4)))
 
 # %% [markdown]
-# A tick is a third of 560 ns. The drawing keeps the tensor cores busy 33% of the time with one stage, 67% with two. But
+# A tick is a third of 560 ns. The drawing keeps the tensor cores busy 33% of the time with one stage, 50% with two. But
 # latency varies, so use as many as fit, four of 48 KiB. **Predict** the speed of one stage and of two against four,
-# with few K tiles and with many. On a Hopper GPU the next cell measures your loops in the course's kernel (`one_stage`
-# uses only the first of its two stages):
+# with few K tiles and with many. On a Hopper GPU the next cell measures your loops in the course's kernel:
 
 # %%
 from dataclasses import replace
@@ -491,21 +497,22 @@ for name, loop in (("1 stage", one_stage), ("2 stages", main_loop)):
 
 # %% [markdown]
 # On an H200 one stage has 0.46 of four stages' speed and two have 0.67, at 2048 as at 8192: the wait recurs in every
-# step, so the number of steps does not matter. The drawing says 0.33 and 0.67.
+# step, so the number of steps does not matter. 8192³ is 16 waves of 128 steps, so with one stage a step takes 1,498 ns:
+# 560, and 938 of latency and transfer. With two stages the latter alone should be the limit, and a step takes 1,028. If
+# each stage were loaded as soon as it is read, two would share the 1,498: 749.
 #
 # ## The epilogue: stmatrix, and TMA again
 #
-# Notebook 10's epilogue went straight from registers to C. Now C's tile leaves through shared memory, and TMA stores
-# it, edges included. `stmatrix` is `ldmatrix` backwards: it writes 8×8 blocks from the MMA's registers as rows in
-# shared memory. The tile of C overwrites the stages. It is cut into boxes of 16 rows × 64 columns, so that each warp
-# stores boxes of its own.
+# Now C's tile leaves through shared memory, and TMA stores it, edges included. `stmatrix` is `ldmatrix` backwards: it
+# writes 8×8 blocks from the MMA's registers as rows in shared memory. The tile of C overwrites the stages. It is cut
+# into boxes of 16 rows × 64 columns, so that each warp stores boxes of its own.
 
 # %%
 show_source(Accumulators, make_accumulators)
 
 # %% [markdown]
-# Here the two proxies meet again: threads write, and TMA reads. A **fence** covers what its own lane has written. The
-# whole warp calls `cute.copy` with a TMA atom, which elects the lane that issues.
+# Here the two proxies meet again. A **fence** covers what its own lane has written. The whole warp calls `cute.copy`
+# with a TMA atom, which elects the lane that issues.
 #
 # | in `cute.arch` | |
 # |---|---|
@@ -523,8 +530,8 @@ show_source(Accumulators, make_accumulators)
 # - Who reads what you wrote, and through which proxy?
 # - What must be over before the block ends?
 #
-# For each pair use the narrowest call that orders it: one barrier of the block, and one fence for each box at most.
-# Write and store each box once. The check names a pair that you left open.
+# Use the narrowest call that orders each: one barrier of the block, and one fence for each box at most. Write and store
+# each box once.
 
 
 # %%
@@ -546,8 +553,7 @@ def store_by_tma(acc: Accumulators):
 check("14.10", store_by_tma)
 
 # %% [markdown]
-# Each lane fences its own writes, the warp synchronizes, one lane issues the copy. The check's model also accepts that
-# lane's fence after `sync_warp`.
+# Each lane fences its own writes, the warp synchronizes, one lane issues the copy.
 #
 # ## Your kernel
 #
@@ -565,7 +571,7 @@ show_source(described, out_layout)
 # - TMA loads, wgmma with one group in flight, `stmatrix`, TMA stores;
 # - two barriers of the block, at most a fence for each box of C, no load that brings nothing but zeros, no spills.
 #
-# On a Hopper GPU it is timed at 4096³ beside cuBLAS. The pieces that are not yours:
+# A Hopper GPU times it at 4096³ beside cuBLAS. The pieces that are not yours:
 #
 # On the host:
 #
@@ -581,14 +587,12 @@ show_source(described, out_layout)
 # - Parameters are annotated: `cute.CopyAtom`, `cute.Tensor`, `cute.TiledMma`, `cute.ComposedLayout`,
 #   `cutlass.Constexpr`.
 # - `grouped(block, rows, columns)` → (m, n), the place of the block's tile among C's `rows` × `columns` tiles, in
-#   notebook 12's order. The two counts must be known while the kernel is compiled: pass them from the host as
-#   `cutlass.Constexpr`.
-# - `cute.local_tile(mA, (bM, bK), (m, None))` is (bM, bK, K tiles) of the coordinates; its mode 2 counts a partial K
-#   tile, too.
+#   notebook 12's order. Pass the two counts from the host as `cutlass.Constexpr`.
+# - `cute.local_tile(mA, (bM, bK), (m, None))` is (bM, bK, K tiles) of the coordinates, a partial K tile included.
 # - `memory = SmemAllocator()` has `memory.allocate_tensor(BFloat16, ring.outer, ALIGNMENT, ring.inner)` and, for n
 #   mbarriers, `memory.allocate_array(Int64, n)`. C's tile, with the layout `out_layout(bM, bN)`, begins where sA does:
 #   `cute.make_tensor(cute.recast_ptr(sA.iterator, layout.inner, BFloat16), layout.outer)`.
-# - `cute.arch.make_warp_uniform(x)` returns lane 0's x in every lane, so that the compiler knows that the warp agrees.
+# - `cute.arch.make_warp_uniform(x)` returns lane 0's x in every lane: the compiler then knows that the warp agrees.
 #   Your `wgmma_fragments` wants the warpgroup's first thread.
 # - `make_accumulators(tCrC, tiled_mma, thread, tma_c, sC, gC)` is what your epilogue takes.
 
@@ -661,17 +665,15 @@ check("14.11", gemm)
 
 # %% [markdown]
 # `explain` simulates one block with eight K tiles. T is the TMA load of a stage, M a group of wgmmas, p a wait for an
-# mbarrier's phase, w a wait for wgmma groups; W is `stmatrix` and S the TMA store. The row *buffer 0* is C's tile; the
-# stages have no rows. **Predict** before you run the cell: how many T come before the first M, and how many M after the
-# last T?
+# mbarrier's phase, w a wait for wgmma groups; W is `stmatrix` and S the TMA store. *buffer 0* is C's tile; stages have
+# no rows. **Predict**: how many T come before the first M, and how many M after the last T?
 
 # %%
 explain("14.11", gemm, shape=(128, 256, 512))
 
 # %% [markdown]
-# Four loads fill the ring, and after the last one it drains, with three M. The gaps in a warp's row are gaps in
-# *issuing*: the tensor cores are busy meanwhile. In the lower picture, one `stmatrix`, the swizzle lets its 32 rows of
-# 16 bytes fill all banks in each of four wavefronts.
+# Four loads fill the ring, and after the last one it drains, with three M. In the lower picture, one `stmatrix`, the
+# swizzle lets its 32 rows of 16 bytes fill all banks in each of four wavefronts.
 #
 # The compiled kernel; `wait` is an mbarrier's:
 
@@ -684,23 +686,21 @@ print(story(compiled.ptx, HOPPER_OPCODES))
 # ## Measured
 #
 # 14.9 is your main loop in the course's kernel; *gain* compares with the row above. In the figure, *14 plain* is a
-# kernel like yours.
+# kernel like yours, *13 loads spread* notebook 13's fastest.
 
 # %%
-show_ladder("10", "13", "14")
+show_ladder("13.4", "14")
 
 # %%
 show_figure("gemm_ladder_14")
 
 # %% [markdown]
 # On the course's GPUs the new instructions make the kernel about 1.6 times as fast as 13.4's: at 4096³ it has 0.97 to
-# 0.98 of cuBLAS's speed.
+# 0.98 of cuBLAS's speed. At 1024 it has 0.58: 32 tiles occupy 32 of 132 SMs. It dips at 3072: 288 tiles of 128×256 on
+# 132 SMs are 2.2 waves, and the third one has work for 24 SMs.
 #
-# At 1024 the kernel has 0.58 of it: 32 tiles occupy 32 of 132 SMs. The WGMMA curve dips at 3072: 288 tiles of 128×256
-# on 132 SMs are 2.2 waves, and the third one has work for 24 SMs.
-#
-# Each block begins with an empty ring and ends with an epilogue, and in both the tensor cores are idle. No other block
-# can fill the gap, since one block takes all of the SM's shared memory. Notebook 15 mends the schedule.
+# Each block begins with an empty ring and ends with an epilogue, and in both the tensor cores are idle. No second block
+# fills the gap, for want of shared memory. Notebook 15 mends that.
 #
 # ## What to remember
 #
@@ -734,8 +734,8 @@ show_figure("gemm_ladder_14")
 # %% [markdown]
 # ## Appendix: Which thread holds which accumulator
 #
-# An epilogue for a bias or a row maximum has to know. The picture shows the first 64 columns of a warpgroup's 64×256
-# accumulators: each warp has 16 rows, and each 8×8 block is spread over its lanes as in every `mma`.
+# An epilogue with a bias has to know. The picture shows the first 64 columns of a warpgroup's 64×256 accumulators: each
+# warp has 16 rows, and each 8×8 block is spread over its lanes as in every `mma`.
 
 # %%
 show_wgmma()

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 165
+#     minutes: 185
 #     summary: Warps with roles, persistent blocks, clusters and stream-K, each written, then measured beside cuBLAS.
 # ---
 
@@ -9,14 +9,14 @@
 # # 15 · Warp roles
 #
 # In notebook 14's kernel the tensor cores are idle at the start and at the end of each tile of C. This page closes
-# these gaps and leaves the arithmetic as it is. At the end you put your eight functions together.
+# these gaps and leaves the arithmetic as it is. At the end you put your last eight functions together.
 #
 # > **After this page you can** give warps roles and registers, keep a block busy from its first tile to its last, share
 # > loads in a cluster, hand accumulators from one block to another, and read from measurements which of these pays at a
 # > given size.
 # >
-# > **It takes** about 165 minutes, on any machine. Without a Hopper GPU the kernels are simulated; with one they are
-# > timed.
+# > **It takes** about 185 minutes, on any machine; 15.5 is a good place for a break. Without a Hopper GPU the kernels
+# > are simulated; with one they are timed.
 
 # %%
 import cutlass
@@ -43,11 +43,11 @@ from tutorlib.kernels.hopper import (
 show_roles("plain")
 
 # %% [markdown]
-# A tile's first multiplication waits for the tile's first bytes. After its last one comes the epilogue, and nothing
-# multiplies.
+# A tile's first multiplication waits for its first bytes, and during its epilogue nothing multiplies.
 #
-# The first gap closes if the block stays for the next tile *and* a warp that has no epilogue issues the loads. CUTLASS
-# calls this schedule [cooperative](https://docs.nvidia.com/cutlass/media/docs/cpp/efficient_gemm.html):
+# The first gap closes if the block stays for the next tile *and* a warp that has no epilogue issues the loads, as far
+# ahead as the ring has stages. CUTLASS calls this schedule
+# [cooperative](https://docs.nvidia.com/cutlass/media/docs/cpp/efficient_gemm.html):
 
 # %%
 show_roles("cooperative")
@@ -55,8 +55,8 @@ show_roles("cooperative")
 # %% [markdown]
 # ## Two roles
 #
-# One more warpgroup joins the block, the **producer**; one of its warps issues all loads. The other warpgroups are the
-# **consumers**, which multiply and never load. Notebook 14's ring of stages connects them:
+# One more warpgroup joins the block, the **producer**; one of its warps issues all loads. The others are the
+# **consumers**, which multiply. Notebook 14's ring of stages connects them:
 #
 # | | producer | consumers |
 # |---|---|---|
@@ -70,15 +70,26 @@ show_roles("cooperative")
 # - `steps.full + s`, `steps.empty + s`: the mbarriers of stage `s`. A phase of `full` completes with one arrival and
 #   the bytes that it announces; a phase of `empty` with one arrival from each consumer warp
 # - `steps.load(k_tile, s)`: issues the loads of A's and B's tile; it elects a lane by itself
-# - `steps.multiply(s, first)`: issues the wgmmas of a stage, without fence and commit. `first`, a Python `True` or
-#   `False`: discard the old accumulators
+# - `steps.multiply(s, first)`: issues the wgmmas of a stage; unlike notebook 14's it leaves fence and commit to you.
+#   `first`, a Python `True` or `False`: discard the old accumulators
 # - `make_pipeline_state(PipelineUserType.Producer, stages)`: a counter with `.index`, `.phase`, `.advance()` and
 #   `.clone()`. A producer's phase starts at 1, so its first waits find every stage empty; a `Consumer`'s starts at 0
 #
-# **Exercise 15.1** (about 7 lines). Write `produce(steps)`, which all lanes of one warp run. It keeps the ring as full
-# as the consumers allow. The calls are those of notebook 14's main loop: `mbarrier_wait(mbarrier, phase)` and, by one
-# lane (`with cute.arch.elect_one():`), `mbarrier_arrive_and_expect_tx(mbarrier, bytes)`, both in `cute.arch`. Write the
-# loop over K tiles as `cutlass.range(…, unroll=1)`.
+# A colleague's producer has two faults, and each of them hangs the kernel:
+#
+# ```python
+# @cute.jit
+# def produce(steps):
+#     for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+#         stage, turn = k_tile % steps.stages, k_tile // steps.stages
+#         cute.arch.mbarrier_wait(steps.empty + stage, turn % 2)
+#         with cute.arch.elect_one():
+#             cute.arch.mbarrier_arrive_and_expect_tx(steps.full + stage, steps.stage_bytes)
+#             steps.load(k_tile, stage)
+# ```
+#
+# **Exercise 15.1** (about 7 lines). Find them, and write `produce(steps)`, which all lanes of one warp run. It keeps
+# the ring as full as the consumers allow. Let a pipeline state count stages and phases.
 
 
 # %%
@@ -122,15 +133,15 @@ check("15.1", produce)
 #         state.advance()
 # ```
 #
-# After `commit_group` the wgmmas have been *issued*. `wait_group(n)` returns when at most *n* groups are still in
-# flight, and only then do you know that the older ones have read their stages. With `wait_group(0)` the queue of the
-# tensor cores runs empty after every K tile.
+# After `commit_group` the wgmmas have been *issued*. Once `wait_group(n)` has returned, at most *n* groups are in
+# flight, and the older ones have read their stages. With `wait_group(0)` the queue of the tensor cores runs empty after
+# every K tile.
 #
 # **Exercise 15.2** (about 20 lines). Write `consume(steps)` so that one group is in flight whenever the next one is
 # issued. Each warp arrives once for each K tile, as soon as that K tile's stage is known to have been read and never
 # earlier; for the last K tile the arrival is optional. When `consume` returns, no wgmma may be in flight. The check
-# runs your loop beside a producer, with 2 stages, with 3, and with more stages than K tiles, and assumes the worst
-# timing that the mbarriers allow.
+# runs your loop with 2 stages, with 3, and with more stages than K tiles, and assumes the worst timing that the
+# mbarriers allow.
 
 
 # %%
@@ -164,8 +175,9 @@ def consume(steps: RoleSteps):
 check("15.2", consume)
 
 # %% [markdown]
-# With these two loops the kernel runs 4096³ at 0.99 of cuBLAS's speed on an H200, 1% faster than notebook 14's. (On an
-# H100 they gain 2%.) Above all, they make the next step possible.
+# With these two loops the kernel runs 4096³ at 0.99 of cuBLAS's speed on an H200, notebook 14's at 0.98. That is not
+# the roles' gain: in this check's kernel a block also stays for several tiles. The levers below are added one at a
+# time, and there roles alone gain nothing. They make the next step possible.
 #
 # ## Registers move
 
@@ -177,8 +189,7 @@ print(*(line.strip() for line in compiled.ptx.splitlines() if "setmaxnreg" in li
 
 # %% [markdown]
 # The block's 384 threads start with 168 registers each. A consumer thread needs more: 128 for its accumulators, and 64
-# while it also holds them rounded to bf16. A producer thread needs hardly any, but at the start all threads of a block
-# have the same number.
+# while it also holds them rounded to bf16. A producer thread needs hardly any.
 #
 # `setmaxnreg` changes that. `cute.arch.setmaxregister_decrease(n)` returns registers of a warpgroup to the block's
 # pool, and `cute.arch.setmaxregister_increase(n)` takes them from it, waiting until there are enough. All four warps of
@@ -188,7 +199,7 @@ print(*(line.strip() for line in compiled.ptx.splitlines() if "setmaxnreg" in li
 # `register_split(warpgroups, need)` → (producer's, consumers'): the most registers that each thread of `warpgroups`
 # consumer warpgroups can have, if the threads of the one producer warpgroup use `need`. A warpgroup has 128 threads. An
 # SM has 65,536 registers; a launch and `setmaxnreg` give each thread a multiple of 8, `setmaxnreg` at least 24 and at
-# most 256. The block never gets more registers than it was launched with.
+# most 256. The block never gets more than it was launched with.
 
 
 # %%
@@ -205,8 +216,8 @@ def register_split(warpgroups, need):
 check("15.3", register_split)
 
 # %% [markdown]
-# From here on you write the parts of one kernel. It has a slot for each of your functions; `check` fills the other
-# slots with the course's functions and simulates the kernel on a GPU of two SMs, so that a block has several tiles.
+# From here on you write the parts of one kernel. `check` fills its other slots with the course's functions and
+# simulates it on a GPU of two SMs, so that a block has several tiles.
 #
 # A colleague's version of the first part is wrong in both roles:
 #
@@ -225,7 +236,7 @@ check("15.3", register_split)
 # warp in the warpgroup. Warpgroups 0 to `consumers` − 1 are the consumers, warpgroup `consumers` is the producer.
 # `registers` is the pair (producer's, consumers').
 #
-# **Predict** before you run the check: if one of the two instructions is left out, the kernel hangs. Which one?
+# **Predict** before you run the check: what happens if one of the two instructions is left out, or the other?
 
 
 # %%
@@ -256,21 +267,21 @@ check("15.4", take_roles)
 # multiplied.
 #
 # Without the producer's the consumers wait forever for registers that no warp returns. Without the consumers' the
-# result is right, but the compiler spills values to local memory.
+# result is right. 168 registers do for the accumulators, but not for the deferred stores below: there the compiler
+# spills.
 #
 # ## Persistent blocks
 #
-# A block that stays for the next tile is called **persistent**. The kernel launches only as many blocks as fit on the
-# GPU, and each computes tile after tile. Which tiles follows from the block's number, so the producer and the consumers
-# need not communicate.
+# A block that stays for the next tile is **persistent**. The kernel launches only as many blocks as fit on the GPU.
+# Which tiles each computes follows from its number, so producer and consumers need not communicate.
 #
 # Until now each tile of C had mbarriers of its own, and your loops could count from 0. From here on one ring serves all
-# tiles of a block. A colleague makes a new state for each tile, as `produce` does. The first tile is right, and in the
-# second one the producer waits forever.
+# tiles of a block. A colleague makes a new state for each tile, as `produce` does. His kernel has four stages, and it
+# is right at 2048³, 4096³ and 8192³. At 4160³ it hangs.
 #
-# **Exercise 15.5** (about 7 lines). Why? With 3 stages and 5 K tiles in a tile, in which stage and with which producer
-# phase must the second tile begin? Then write `produce_tiles(tiles, loads)` for the producer warp: it loads all K tiles
-# of all tiles of the block, and between two tiles it waits for nothing but an empty stage.
+# **Exercise 15.5** (about 7 lines). For which K is it right? And with 3 stages and 5 K tiles in a tile, in which stage
+# and with which producer phase must the second tile begin? Then write `produce_tiles(tiles, loads)` for the producer
+# warp: it loads all K tiles of all tiles of the block, and between two tiles it waits for nothing but an empty stage.
 #
 # - `tiles.items()`: the number of tiles of C that this block computes, at least 1; loop over
 #   `cutlass.range(tiles.items(), unroll=1)`
@@ -300,50 +311,42 @@ def produce_tiles(tiles, loads):
 check("15.5", produce_tiles)
 
 # %% [markdown]
-# The second tile begins in stage 2 with phase 0, in the ring's second round: the state lives as long as the ring.
+# A new state's stage 0 and phase 1 fit after an even number of whole rounds: with four stages, after a multiple of 8 K
+# tiles, 512 of K. With 3 stages and 5 K tiles the second tile begins in stage 2 with phase 0. The state must live as
+# long as the ring.
 #
 # ## The other gap: the epilogue
 #
 # There are two ways to multiply during an epilogue. **Ping-pong**: each warpgroup has a tile of its own, and one
 # multiplies while the other stores. **Deferred stores**: the warpgroups share a tile. A thread rounds its 128
 # accumulators to 64 registers at once, issues the next tile's first wgmmas, and stores while they run.
+#
+# By notebook 16's model a tile's epilogue takes 400 cycles, and its multiplication 64 · 1,184 at 4096³: this gap is
+# half a percent. It matters where K is short, or where the epilogue computes more (notebook 18). The drawing has 3
+# ticks beside 8, as for a K of 64:
 
 # %%
 show_roles("cooperative", "deferred stores", "ping-pong")
 
 # %% [markdown]
-# The drawing is not to scale: it has 3 ticks of epilogue beside 8 of multiplication, and notebook 16's model at 4096³
-# 400 cycles beside 64 · 1,184. In the drawing ping-pong wins, with tiles of half the size. A warpgroup that has a tile
-# of 128×256 to itself would need 256 accumulators in each thread, more than the 240 that `register_split(2, 24)` gives.
-# So the kernel's ping-pong tiles are 128×192, and smaller tiles have their price, as the measurements below show.
+# In the drawing ping-pong wins, with tiles of half the size. A warpgroup with a tile of 128×256 to itself would need
+# 256 accumulators in each thread, more than the 240 that `register_split(2, 24)` gives. So the kernel's ping-pong tiles
+# are 128×192, and smaller tiles have their price.
 #
-# This is the consumers' loop over tiles without deferred stores:
+# The consumers' loop over tiles is your `consume` with a tile around it, and with one state for all tiles:
 #
-# ```python
-# state = make_pipeline_state(PipelineUserType.Consumer, multiply.stages)
-# for number in cutlass.range(tiles.items(), unroll=1):
-#     multiply.step(state, True)
-#     before = state.clone()
-#     state.advance()
-#     for _ in cutlass.range(tiles.take(number).k_tiles - 1, unroll=1):
-#         multiply.step(state, False)
-#         multiply.retire(1, before)
-#         before = state.clone()
-#         state.advance()
-#     multiply.retire(0, before)
-#     out.round_and_store(number)
-# out.drain()
-# ```
+# - `multiply.step(state, first)` waits for `full`, fences, issues the wgmmas and commits
+# - `multiply.retire(pending, state)` is `wait_group(pending)` and the arrival at `empty` of that state's stage
+# - `multiply.stages`; `tiles` as in 15.5
+# - `out.round_and_store(number)` is the epilogue of a tile. `out.drain()`, once at the end, waits until TMA has read
+#   the block's shared memory
 #
-# `multiply.step(state, first)` waits for `full`, fences, issues the wgmmas and commits. `multiply.retire(pending,
-# state)` is `wait_group(pending)` and the arrival at `empty` of that state's stage. `out.round_and_store(number)` is
-# the epilogue of a tile. `out.drain()` waits until TMA has read the block's shared memory.
-#
-# **Exercise 15.6** (about 19 lines). Write `consume_tiles(tiles, multiply, out, defer)`. If `defer` is False, it is
-# the loop above. If it is True, every tile but the block's last is stored while the next tile's first wgmmas run. The
-# epilogue is then two calls: `out.round(number)` frees the accumulators and keeps the rounded tile in registers;
-# `out.store(number)` stores it. Where does each belong, and which tile is different? `defer` is known at compile time:
-# `if cutlass.const_expr(defer):` leaves no branch in the kernel.
+# **Exercise 15.6** (about 19 lines). Write `consume_tiles(tiles, multiply, out, defer)`, which keeps one group in
+# flight as in 15.2. If `defer` is False, each tile has its epilogue when it is complete. If it is True, every tile but
+# the block's last is stored while the next tile's first wgmmas run. The epilogue is then two calls: `out.round(number)`
+# frees the accumulators and keeps the rounded tile in registers; `out.store(number)` stores it. Where does each belong,
+# and which tile is different? `defer` is known at compile time: `if cutlass.const_expr(defer):` leaves no branch in the
+# kernel.
 
 
 # %%
@@ -380,8 +383,8 @@ check("15.6", consume_tiles)
 # ### The store itself
 #
 # A warp stores its share of a rounded tile in pieces of 16 rows × 64 columns, each through a buffer in shared memory.
-# There are fewer buffers than pieces, and the previous tile's copies may still be in flight when a tile's first piece
-# comes. This version gives wrong results, and would be slow if it gave right ones:
+# There are fewer buffers than pieces, and the previous tile's copies may still be in flight. This version gives wrong
+# results, and would be slow if it gave right ones:
 #
 # ```python
 # for piece in cutlass.range_constexpr(out.pieces):
@@ -401,9 +404,9 @@ check("15.6", consume_tiles)
 # - `cute.arch.sync_warp()`: orders the lanes of a warp
 #
 # **Exercise 15.7** (about 12 lines). Write `store_pieces(out)`, which each consumer warp runs. Find the pairs of
-# accesses that nothing orders, and the two ways in which the wait is longer than a buffer needs. Within a tile, keep as
-# many copies in flight as the buffers allow; before its first piece you may wait for all of the previous tile's. Each
-# piece may take one fence and two `sync_warp`.
+# accesses that nothing orders, and the two ways in which the wait is longer than a buffer needs. Keep as many copies in
+# flight as the buffers allow; before a tile's first piece you may wait for all of the previous tile's. Each piece may
+# take one fence and two `sync_warp`.
 
 
 # %%
@@ -435,19 +438,18 @@ check("15.7", store_pieces)
 #
 # ## Clusters
 #
-# For each K tile of 128×256×64 the tensor cores need 1,024 cycles at the datasheet's rate. Meanwhile every SM asks L2
-# for the tiles of A and B. In a **cluster** of *m*×*n* blocks, the blocks of one row need the same tile of A, and those
-# of one column the same tile of B. Each of them can load a slice and send it to all that need it, by **multicast**:
+# While the tensor cores multiply a K tile, every SM asks L2 for the next tiles of A and B. In a **cluster** of *m*×*n*
+# blocks, the blocks of one row need the same tile of A, and those of one column the same tile of B. Each of them can
+# load a slice and send it to all that need it, by **multicast**. For a tile of 128×256 the levers below measure no
+# gain; a smaller one asks for more in a cycle:
 
 # %%
-from tutorlib.kernels.hopper.choose import fitted
-
-for cluster in [(1, 1), (2, 1), (2, 2)]:
-    _, from_l2 = course.step_bytes((128, 256, 64), cluster)
-    rate = from_l2 / 1024  # bytes in a cycle of the tensor cores
-    print(f"{cluster[0]}×{cluster[1]} blocks: each asks L2 for {from_l2 // 1024} KiB, {rate:.0f} bytes in a cycle")
-limits = f"{fitted().alone_bytes:.0f} to a block without a cluster, {fitted().l2_bytes:.0f} to one of a cluster"
-print(f"L2 can send, as fitted to times of kernels: {limits}")
+for rows, columns in [(128, 256), (128, 128)]:
+    cycles = 2 * rows * columns * 64 // 4096  # of the tensor cores for a K tile, at the datasheet's rate
+    for m, n in [(1, 1), (2, 1), (2, 2)]:
+        _, from_l2 = course.step_bytes((rows, columns, 64), (m, n))
+        asks = f"{from_l2 // 1024} KiB in {cycles} cycles, {from_l2 / cycles:.0f} bytes in a cycle"
+        print(f"tiles of {rows}×{columns}, {m}×{n} blocks: each asks L2 for {asks}")
 
 # %% [markdown]
 # Block (*m*, *n*) of a cluster has the **rank** *m* + *n* · cluster[0]. In the picture each row is a block's stage, and
@@ -464,7 +466,8 @@ show_multicast((2, 2), (128, 256))
 # **Exercise 15.8** (about 6 lines). The producer warp calls `load_shared` for A and for B in each step. Complete it:
 # `sharers` is the number of blocks that share this tile, `place` the number of this block among them, and `mask` has
 # the bits of the blocks that receive its slice. `mode` is 0 for A and 1 for B; `cluster` is the cluster's extent. Both
-# are known at compile time. `block` is this block's (*m*, *n*), which only the running kernel knows.
+# are known at compile time. `block` is this block's (*m*, *n*), which only the running kernel knows, so `mask` is a
+# run-time integer. Python's `sum(… for … in …)` runs while the kernel is compiled.
 
 
 # %%
@@ -494,13 +497,13 @@ check("15.8", load_shared)
 # %% [markdown]
 # Now a stage holds slices that other blocks loaded. Before a producer overwrites its slice, *every* block that received
 # it must have read it, so `empty` needs arrivals from other SMs. The blocks of a cluster can access each other's shared
-# memory, which is then called **distributed shared memory**. That has two conditions. The blocks of a cluster must
-# start together, in one GPC (graphics processing cluster), a group of SMs. And what orders their reads and writes must
-# do so at **cluster scope**, which is wider than one block and narrower than the GPU.
+# memory, then called **distributed shared memory**: they start together, in one GPC (graphics processing cluster), a
+# group of SMs. What orders their accesses must do so at **cluster scope**, wider than one block and narrower than the
+# GPU.
 #
-# **Exercise 15.9** (about 4 lines). Write `free_stage(ring, stage)`, which all lanes of each consumer warp run when
-# the warp has read a stage. A block's `empty` expects one arrival from each consumer warp of every block that reads a
-# slice which this block loaded. Which blocks must the warp tell, and how many are they in a cluster of 2×2?
+# **Exercise 15.9** (about 4 lines). Write `free_stage(ring, stage)`, which all lanes of each consumer warp run when the
+# warp has read a stage. A block's `empty` expects one arrival from each consumer warp of every block that reads a slice
+# which this block loaded. Which blocks must the warp tell, and how many are they in a cluster of 2×2?
 #
 # - `cute.arch.mbarrier_arrive(pointer, rank)` arrives at the mbarrier with this pointer's offset in the block of that
 #   rank. The pointer is `ring.empty + stage`.
@@ -528,26 +531,26 @@ check("15.9", free_stage)
 #
 # 4096×4096 is 512 tiles of 128×256, for 132 SMs: 3.88 waves, which take as long as 4.
 # **[Stream-K](https://arxiv.org/abs/2301.03598)** lays the K tiles of all tiles end to end and cuts that line into
-# equal shares, one for each cluster. The drawing has a row for each cluster, a color for each tile and a cell for each
-# K tile. Where a cut goes through a tile, one cluster passes its accumulators to another, which adds them (the arrows).
-# A cluster runs its share from the end backwards: it gives first, so that the adder need not wait.
+# equal shares, one for each cluster. The drawing has a row for each cluster and a color for each tile. Where a cut goes
+# through a tile, one cluster passes its accumulators to another, which adds them (the arrows). A cluster runs its share
+# from the end backwards: it gives first, so that the adder need not wait.
 
 # %%
 show_work({"whole tiles": course.whole_tiles, "stream-K": course.stream_k}, clusters=4, tiles=6, k_tiles=6)
 
 # %% [markdown]
-# It is not free: the fp32 accumulators of a tile of 128×256 are 128 KiB, written to L2 by one block and read back by
-# another. So the kernel cuts only the tiles of the last wave, or of the last two if the last is less than half full.
+# The fp32 accumulators of a tile of 128×256 are 128 KiB, written to L2 by one block and read back by another. So the
+# kernel cuts only the tiles of the last wave, or of the last two if the last is less than half full.
 #
-# The giving block writes its accumulators to global memory, and the block that has the tile's last K tiles adds them.
-# The two blocks share no barrier, so each giving warp has a **flag** in global memory, 0 at first. Two rules of [PTX's
-# memory model](https://docs.nvidia.com/cuda/parallel-thread-execution/#memory-consistency-model) say what the flag
-# orders, lane by lane:
+# The block that has the tile's last K tiles adds. The two blocks share no barrier, so each giving warp has a **flag**
+# in global memory, 0 at first. Two rules of [PTX's memory
+# model](https://docs.nvidia.com/cuda/parallel-thread-execution/#memory-consistency-model) say what the flag orders,
+# lane by lane:
 #
-# - A store with **release** semantics comes after everything that *its own lane* did before, and after what other lanes
-#   did before they met this lane in a `sync_warp`.
+# - A store with **release** semantics comes after everything that *its own lane* did before. If the warp has met in a
+#   `sync_warp` before the store, it also comes after what the other lanes did before that.
 # - A load with **acquire** semantics that reads the released value comes before everything that *its own lane* does
-#   afterwards, and before what other lanes do after they have met this lane in a `sync_warp`.
+#   afterwards. If the warp meets in a `sync_warp` after the load, it also comes before what the other lanes do then.
 #
 # **Exercise 15.10** (about 12 lines in both). Write `give_part(part)` and `add_part(part)`. All 32 lanes of a consumer
 # warp run them: the one in the block that gives, the other in the block that adds, once for each block that gives. The
@@ -602,35 +605,43 @@ check("15.10", hand_over)
 #
 # A **lever** changes the schedule and not the result. Three more need no code of yours. *Zigzag K*: every other tile
 # walks K backwards, so that a block first asks for what it loaded last, which L2 still holds. *Polling*: a waiting warp
-# asks its mbarrier again and again and never sleeps. *Tile order*: bands of columns instead of rows, every other one
-# backwards.
+# never sleeps. *Tile order*: bands of columns instead of rows, every other one backwards.
 #
 # **Predict** at 4096: which lever gains most, and what does multicast bring, with a third fewer bytes from L2?
 #
-# In the table each row adds one lever to its parent, the row above it in the tree. *plain* is notebook 14's kernel. A
-# number is the speed as a fraction of cuBLAS's, the percentage the gain over the parent. The tile is 128×256 unless a
-# row names another, *multicast* is a cluster of 2×1, and the last two rows are persistent with multicast; 256×192 also
-# has zigzag and polling.
+# Each row adds one lever to its parent, the row above it in the tree. *plain* is notebook 14's kernel. A number is the
+# speed as a fraction of cuBLAS's, the percentage the gain over the parent. The tile is 128×256 unless a row names
+# another, *multicast* is a cluster of 2×1, and the last two rows are persistent with multicast; 256×192 also has zigzag
+# and polling.
 
 # %%
 show_levers()
 
 # %% [markdown]
-# - **Persistent blocks** gain most: 3.0% at 4096 and 1.0% at 8192. At 2048 there is one wave and no next tile, so no
+# - **Persistent blocks** gain most at 4096, 3.0%, and 1.0% at 8192. At 2048 there is one wave and no next tile, so no
 #   lever helps.
-# - **Stream-K** gains at 8192 only. At 4096 it saves at most 3%, the idle SMs of the last wave, and its hand-over costs
-#   more. At 2048 it cuts tiles that already fit into one wave.
-# - **Multicast and deferred stores** stay within the noise, wherever you add them. L2 sends a third fewer bytes, and
-#   the time does not change: by the limits printed above, L2 keeps up with either.
-# - **Zigzag K** gains 0.7% at 8192; at the other sizes its gain is within the noise. **Polling and tile order** stay
-#   within it at every size.
+# - **Stream-K** gains at 8192 only, up to 1.2%. At 4096 it saves at most 3%, the idle SMs of the last wave, and its
+#   hand-over costs more. At 2048 it cuts tiles that already fit into one wave.
+# - **Multicast and deferred stores** stay within the noise, wherever you add them: L2 is not what limits a tile of
+#   128×256.
+# - **Zigzag K** gains 0.7% at 8192, and elsewhere stays within the noise, as **polling and tile order** do at every
+#   size.
 # - **Other tiles** gain at one size and lose at another. The fastest row at 8192, 256×192 with stream-K, is the slowest
-#   at 2048. Ping-pong is level with the others at 8192 only. These rows have no parent: they change tile and schedule
-#   at once.
+#   at 2048.
 #
+# Do they pay with other tiles, or a short K? With a K of 256 the epilogue is 8% of a tile's time. **Predict** each pair
+# (all are persistent; 256×192 as above):
+
+# %%
+show_levers("hopper_tiles")
+
+# %%
+show_levers("hopper_short")
+
+# %% [markdown]
 # ## Your functions in one kernel
 #
-# These are the course's lines that call your functions:
+# The course's lines that call your functions:
 
 # %%
 from inspect import getsource
@@ -642,16 +653,15 @@ for module in (pipeline, gemm, epilogue):
 
 # %% [markdown]
 # **Exercise 15.11** (about 16 lines). Write `my_gemm(m, n, k)`, which returns (configuration, parts): your eight
-# functions and your choice of levers. `Parts` takes your eight functions as `roles`, `produce` and `consume` (those for
-# all tiles), `store`, `load`, `free`, `give` and `add`. The configuration is a `HopperConfig` with the levers that you
-# want for this shape; it takes `tile`, `cluster`, `schedule`, `persistent`, `defer_stores`, `zigzag`, `polls` and
-# `stream_k` (`print(HopperConfig())` shows the defaults). At 2048³, 4096³ and 8192³ a point is lost by a row of the
-# table that is more than 2.5% slower than the best one, and by a configuration that the course's model expects to take
-# 1.8 times as long as the best. No row is the best at all three: what decides?
+# functions and your choice of levers. `Parts` takes them as `roles`, `produce` and `consume` (those for all tiles),
+# `store`, `load`, `free`, `give` and `add`. The configuration is a `HopperConfig` with the levers that you want for
+# this shape; it takes `tile`, `cluster`, `schedule`, `persistent`, `defer_stores`, `zigzag`, `polls` and `stream_k`
+# (`print(HopperConfig())` shows the defaults). At 2048³, 4096³ and 8192³ a point is lost by a row of the levers' table
+# that is more than 1.5% slower than the best one, and by a configuration that the course's model expects to take 1.8
+# times as long as the best. No row is near the best at all three: what decides?
 #
-# The check simulates your parts together in three configurations: clusters with deferred stores, stream-K with deferred
-# stores, and split-K. With a Hopper GPU it times your kernel at 4096³, where the last point takes 98% of the speed of
-# the course's solution.
+# The check simulates your parts together in three configurations: deferred stores with clusters and with stream-K, and
+# split-K. A Hopper GPU times your kernel at 4096³, where the last point takes 98% of the course's speed.
 
 
 # %%
@@ -679,10 +689,9 @@ def my_gemm(m, n, k):
 check("15.11", my_gemm)
 
 # %% [markdown]
-# The number of waves decides: stream-K pays with many, and cuts tiles for nothing with one.
+# The number of waves decides: stream-K pays with many.
 #
-# The table has the timed exercises of notebooks 14 and 15, each measured by its check. *gain* compares with the last
-# row above it at the same size.
+# The timed exercises of notebooks 14 and 15, each measured by its check; *gain* compares with the row above.
 
 # %%
 show_ladder("14", "15")
@@ -702,8 +711,8 @@ show_ladder("14", "15")
 # <details><summary>1. A consumer arrives at <code>empty</code> right after <code>commit_group</code>. What can go
 # wrong, and do more stages help?</summary>
 #
-# The wgmma has been issued and may still read the stage when the producer's next bytes land in it: wrong results, now
-# and then. More stages make that rarer. Only `wait_group` rules it out.
+# The wgmma may still read the stage when the producer's next bytes land in it: wrong results, now and then. More stages
+# make that rarer. Only `wait_group` rules it out.
 #
 # </details>
 #

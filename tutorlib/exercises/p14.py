@@ -23,10 +23,7 @@ SHAPES = ((256, 256, 256), (384, 264, 200), (129, 1000, 72), (1, 64, 1000))  # w
 SIMULATED = ((384, 264, 200), (1, 64, 1000))  # three tiles of C by two, and a ring that goes round four times
 FEW_K_TILES = (1, 64, 136)
 # Stages, columns of a K tile: seven K tiles in two blocks, where work is counted; fewer K tiles than stages.
-RINGS: Small = {
-    (129, 64, 200): {"ring": (3, 32)},
-    FEW_K_TILES: {"ring": (4, 64)},
-}
+RINGS: Small = {(129, 64, 200): {"ring": (3, 32)}, FEW_K_TILES: {"ring": (4, 64)}}
 LONG = (1, 64, 8200)  # more K tiles than any other number on the page
 
 # 14.2 tma_bytes -------------------------------------------------------------------------------------------------
@@ -139,12 +136,7 @@ COURSE_KERNELS = (
 
 NARROW: Small = {shape: {"ring": (3, 32)} for shape in SIMULATED}  # half of the K blocks, and another number of stages
 wgmma_exercise = partial(
-    CuteExercise.of,
-    needs=WGMMA,
-    problem=gemm("bf16"),
-    shapes=SHAPES,
-    simulated_shapes=SIMULATED,
-    requires=HOPPER,
+    CuteExercise.of, needs=WGMMA, problem=gemm("bf16"), shapes=SHAPES, simulated_shapes=SIMULATED, requires=HOPPER
 )
 
 EXERCISES = (
@@ -163,11 +155,7 @@ EXERCISES = (
             "tiles outside": beside(tiles_at((200, 72), beyond=2), some_tile(beyond=2)),
         },
     ),
-    wgmma_exercise(
-        ("14.3", "boxes", 2),
-        part=inside(first_gemm, "boxes", jit=False),
-        library=course("boxes"),
-    ),
+    wgmma_exercise(("14.3", "boxes", 2), part=inside(first_gemm, "boxes", jit=False), library=course("boxes")),
     value_exercise(
         ("14.12", "holder", 3),
         holder,
@@ -179,8 +167,7 @@ EXERCISES = (
                 list(product(range(16), range(32))), lambda rng: (rng.randrange(16), rng.randrange(256))
             ),
             "a warpgroup's 64 × 256": beside(
-                list(product(range(0, 64, 3), range(0, 256, 5))),
-                lambda rng: (rng.randrange(64), rng.randrange(256)),
+                list(product(range(0, 64, 3), range(0, 256, 5))), lambda rng: (rng.randrange(64), rng.randrange(256))
             ),
         },
     ),

@@ -13,9 +13,7 @@ from tutorlib.checking.randomness import beside
 from tutorlib.exercises.judges import hopper as judge
 from tutorlib.exercises.values import value_exercise
 from tutorlib.machine.features import WGMMA
-from tutorlib.models.hopper_gemm import (
-    register_split,
-)
+from tutorlib.models.hopper_gemm import register_split
 from tutorlib.problems.catalogue import gemm, gemm_shared
 from tutorlib.problems.problem import Shape
 
@@ -114,7 +112,6 @@ EXERCISES = (
     part(
         ("15.8", "load_shared", 3),
         part=inside(judge.persistent, "load", small=LOAD, cluster=(2, 1)),
-        rules=(issued("bar.sync|barrier") <= 64, issued("fence") <= 136),
         library=course("load_shared") | {"make_layout_image_mask": "make_layout_image_mask"},
     ),
     part(
@@ -127,12 +124,7 @@ EXERCISES = (
         ("15.4", "take_roles", 3),
         part=inside(judge.persistent, "roles", small=ROLES),
         faults=(judge.registers_late,),
-        rules=(
-            issued("setmaxnreg") <= 24,
-            issued("bar.sync|barrier") <= 24,
-            issued("setmaxnreg.dec") >= 8,
-            issued("setmaxnreg.inc") >= 16,
-        ),
+        rules=(issued("setmaxnreg") <= 24, issued("setmaxnreg.dec") >= 8, issued("setmaxnreg.inc") >= 16),
         library=course("take_roles"),
     ),
     part(

@@ -16,15 +16,7 @@ from tutorlib.exercises.judges import hopper as judge
 from tutorlib.exercises.p15 import SHARED
 from tutorlib.exercises.values import case_exercise, value_exercise
 from tutorlib.machine.features import WGMMA
-from tutorlib.models.hopper_gemm import (
-    Pair,
-    Sm,
-    clusters_at_once,
-    count_waves,
-    gemm_time,
-    step_bytes,
-    stream_k,
-)
+from tutorlib.models.hopper_gemm import Pair, Sm, clusters_at_once, count_waves, gemm_time, step_bytes, stream_k
 from tutorlib.problems.differences import Wrong, by
 from tutorlib.problems.problem import Shape
 
@@ -338,8 +330,6 @@ EXERCISES = (
         },
     ),
     case_exercise(
-        ("16.7", "tuned", 3),
-        of_tuning("near ties", {judge.OFTEN: 0}),
-        of_tuning("a shape again", {judge.UNTIMED: 0}),
+        ("16.7", "tuned", 3), of_tuning("near ties", {judge.OFTEN: 0}), of_tuning("a shape again", {judge.UNTIMED: 0})
     ),
 )

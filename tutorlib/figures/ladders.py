@@ -40,20 +40,22 @@ def gemm_ladder(
     everything: Sequence[SweepResults] | None = None,
     up_to: str = LAST,
     beside_nvidia: Sequence[SweepResults] | None = None,
+    rungs: Sequence[str] = (),
 ) -> Figure:
     """Speed over square sizes, and as a fraction of cuBLAS's, of rungs up to a notebook, "10" to "16".
 
     For each GPU a row with the rungs of mma.sync and, where it has that, one with those of WGMMA: of each family the
     first rung and the last three. mma.sync's row also has the rate of these instructions alone (left) and NVIDIA's
-    example (right). beside_nvidia: the sweep gemm_nvidia. Raises NoData.
+    example (right). beside_nvidia: the sweep gemm_nvidia. rungs: one row of these, not of families. Raises NoData.
     """
     if everything is None:
         everything = [with_newer(swept) for swept in all_sweep_results("gemm_rungs")]
         beside_nvidia = known_sweeps("gemm_nvidia")
+    families = {"": rungs.__contains__} if rungs else FAMILIES
     rows = [
         (family, part)
         for swept in everything
-        for family, belongs in FAMILIES.items()
+        for family, belongs in families.items()
         if (part := ends_of_family(swept, belongs, up_to)).points
     ]
     if not rows:
@@ -62,7 +64,7 @@ def gemm_ladder(
     speeds = []
     for (speed, ratio), (family, part) in zip(figure.subplots(len(rows), 2, squeeze=False), rows, strict=True):
         draw_speeds(speed, part)
-        say_where(speed, part, f"{family}, ")
+        say_where(speed, part, f"{family}, " * bool(family))
         draw_ratios(ratio, part)
         lowest = min(point.measurement.ratio for point in part.points)
         ratio.set_ylim(bottom=math.floor(10 * lowest) / 10 if lowest > 0.5 else 0)

@@ -364,6 +364,26 @@ def hopper_levers() -> Sweep:
     return Sweep(GEMM, tuple(candidates), LARGE, seconds=62)
 
 
+Pairs = dict[str, tuple[dict[str, Any], str, dict[str, Any]]]  # name → a configuration, a lever, what it changes
+MULTICAST = "multicast", {"cluster": (2, 1)}
+TILE_PAIRS: Pairs = {
+    "128×128": ({"tile": (128, 128, 64)}, *MULTICAST),
+    "128×192, multicast": ({"tile": (128, 192, 64), "cluster": (2, 1)}, "ping-pong", {"schedule": "pingpong"}),
+    "256×192, stream-K": ({"tile": (256, 192, 64), "zigzag": True, "polls": True, "stream_k": True}, *MULTICAST),
+}
+SHORT_PAIRS: Pairs = {"128×256": ({}, "deferred stores", {"defer_stores": True})}
+
+
+def in_pairs(pairs: Pairs, shapes: tuple[Shape, ...]) -> Sweep:
+    """Each configuration without its lever, and with it."""
+    candidates = [
+        on_hopper(" + ".join(levers), HopperConfig(**config), levers=levers)
+        for name, (settings, lever, change) in pairs.items()
+        for levers, config in (([name], settings), ([name, lever], settings | change))
+    ]
+    return Sweep(GEMM, tuple(candidates), shapes)
+
+
 SEEDS = (2026, 1971)  # the chooser's constants were fitted to shapes of the first, and never saw the second's
 LEAST, MOST, STEP = 128, 8192, 8
 
@@ -782,6 +802,8 @@ SWEEPS: dict[str, Callable[[], Sweep]] = {  # gemm_nvidia raises NoExample where
     "gemm_any": gemm_any,
     "gemm_unseen": gemm_unseen,
     "hopper_levers": hopper_levers,
+    "hopper_tiles": lambda: in_pairs(TILE_PAIRS, LARGE[:2]),
+    "hopper_short": lambda: in_pairs(SHORT_PAIRS, ((4096, 4096, 256), (8192, 8192, 256))),
     "hopper_fp8": hopper_fp8,
     "gemm_models": gemm_models,
     "fused_epilogues": fused_epilogues,

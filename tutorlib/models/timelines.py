@@ -127,15 +127,15 @@ Roles = Literal["plain", "cooperative", "deferred stores", "ping-pong"]
 def roles_chart(roles: Roles, tiles: int = 3, ahead: int = 3, multiply: int = 8, results: int = 3) -> Chart:
     """A few tiles through a Hopper GEMM's block: its loads, two warpgroups, stores, and tensor cores.
 
-    ahead: ticks from the first load of a tile to its first multiplication. multiply: of a tile, with all tensor
-    cores. results: to round a tile's accumulators and hand them to TMA, the epilogue. tiles: as large as two
-    warpgroups share; in ping-pong each is two smaller ones.
+    ahead: ticks of loads that the ring holds, multiply / 2 at most. multiply: of a tile, with all tensor cores.
+    results: to round a tile's accumulators and hand them to TMA, the epilogue. tiles: as large as two warpgroups share;
+    in ping-pong each is two smaller ones.
     plain: every warp does everything, so a tile's loads begin when the last one's results are out. cooperative: a
     producer loads the next tile meanwhile. deferred: the accumulators are rounded in one tick, and stored under the
     next tile's multiplication. ping-pong: while one warpgroup is busy with its results, the other multiplies.
     """
     spans: list[Span] = []
-    groups, begin = ("wg 0", "wg 1"), ahead
+    groups, issued, begin = ("wg 0", "wg 1"), 0, ahead
     if roles == "ping-pong":
         tiles, multiply = 2 * tiles, multiply // 2
     deferred = roles == "deferred stores"
@@ -144,11 +144,13 @@ def roles_chart(roles: Roles, tiles: int = 3, ahead: int = 3, multiply: int = 8,
         rounded = end + (1 if deferred else results)
         mine = (groups[tile % 2],) if roles == "ping-pong" else groups
         spans += [
-            Span("load", begin - ahead, end - ahead, tile, str(tile)),
+            Span("load", issued, issued + ahead, tile, str(tile)),
+            Span("load", begin, end - ahead, tile, ""),
             *(Span(row, begin, end, tile, str(tile)) for row in (*mine, "mma")),
             *(Span(row, end, rounded, tile, str(tile), "epilogue") for row in mine),
             Span("store", end + deferred, end + results, tile, str(tile)),
         ]
+        issued = rounded if roles == "plain" else end - ahead
         begin = {"ping-pong": end, "plain": rounded + ahead}.get(roles, rounded)
     return Chart(roles, ("load", *groups, "store", "mma"), tuple(spans))
 
