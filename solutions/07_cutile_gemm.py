@@ -96,7 +96,8 @@ for made in compile_all((tile_gemm.plain, [*matrices, 128, 128, 64], arch) for a
 # tensor memory instead of registers.
 #
 # Its speed, as a fraction of cuBLAS's, for square bf16 matrices of three sizes. A measurement repeats a pair, the
-# kernel and cuBLAS. A difference between two rows is noise if it is smaller than the sum of their two ±.
+# kernel and cuBLAS. The ± is half of the **spread**, the distance between the quartiles of the pairs. A difference
+# between two rows is noise if it is smaller than the sum of their two ±.
 
 # %%
 show_sweep("tile_rungs")[:1]
@@ -286,7 +287,7 @@ for warps, occupancy in [(4, 1), (8, 1), (4, 2), (8, 2), (4, 4)]:
     )
 
 # %% [markdown]
-# 255 is the most that a thread can address. Where do the other four numbers before the semicolon come from? Later the
+# 255 is the most that a thread can address. Where do the other four numbers "each" come from? Later the
 # warps that load keep 32 registers a thread, and others may take what that frees, for values beside the accumulators.
 #
 # **Exercise 07.4** (about 6 lines). Write `fits(tm, tn, tk, element_bytes, num_ctas, warps, occupancy)`: return True if
@@ -368,7 +369,8 @@ show_figure("tile_heatmap")
 
 # %%
 for tm, tn in [(64, 128), (128, 64), (128, 128)]:
-    print(f"{tm:3}×{tn:<3} one wgmma at a time:", serialized(compiled(Config(tm, tn)).ptx))
+    reason = serialized(compiled(Config(tm, tn)).ptx)
+    print(f"{tm:3}×{tn:<3}", f"one wgmma at a time: {reason}" if reason else "several wgmma at a time")
 
 # %% [markdown]
 # A search shows *that* a configuration is slow, the report shows *why*, and only the reason carries over to the next
@@ -400,8 +402,7 @@ for side in (2048, 4096, 8192):
 # </details>
 #
 # The host picks the number of blocks: one per SM, half as many when a tile takes two CTAs, and never more than C has
-# tiles. The error that the cell prints comes from rounding C to bf16: between 32 and 64, consecutive bf16 numbers are
-# 0.25 apart.
+# tiles. The error is bf16's: between 32 and 64, its numbers are 0.25 apart.
 
 
 # %%
