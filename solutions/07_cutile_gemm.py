@@ -287,7 +287,7 @@ for warps, occupancy in [(4, 1), (8, 1), (4, 2), (8, 2), (4, 4)]:
     )
 
 # %% [markdown]
-# 255 is the most that a thread can address. Where do the other four numbers "each" come from? Later the
+# 255 is the most that a thread can address. Where do the other four "registers each" come from? Later the
 # warps that load keep 32 registers a thread, and others may take what that frees, for values beside the accumulators.
 #
 # **Exercise 07.4** (about 6 lines). Write `fits(tm, tn, tk, element_bytes, num_ctas, warps, occupancy)`: return True if
