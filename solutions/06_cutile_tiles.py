@@ -325,7 +325,7 @@ show_speeds("softmax_rows").iloc[[0, 1, 2, -1]]
 # %% [markdown]
 # One tile per row reads memory once, and beats the loops up to 16,384 elements, at 4,096 by 4%. The loops read each
 # element twice, so their 1.31 TB/s are up to 1.97 TB/s of traffic. At 1,024, tiles of 4,096 are three quarters padding.
-# No row length reaches torch's speed, and rows of 1,024, torch's fastest, are six times slower here. `compile_cutile`
+# No row length reaches torch's speed, and rows of 1,024, torch's fastest, are six times slower. `compile_cutile`
 # compiles a kernel for a GPU that this machine need not have, and its report has the reason.
 
 # %%
