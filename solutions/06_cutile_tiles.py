@@ -8,8 +8,8 @@
 # %% [markdown]
 # # 06 · Arrays, tiles, blocks
 #
-# So far you programmed every thread. In *cuTile* you do not mention threads at all: you write what one **block** does
-# with whole **tiles**, and the compiler chooses threads, shared memory, copies and tensor cores. The same notation
+# Notebooks 02 to 05 program every thread. In *cuTile* you do not mention threads at all: you write what one **block**
+# does with whole **tiles**, and the compiler chooses threads, shared memory, copies and tensor cores. The same notation
 # brings the GEMM of the next page close to cuBLAS.
 #
 # You need no GPU here. `run` interprets a kernel block by block on torch tensors; `check` does the same, and also
@@ -48,8 +48,7 @@ from tutorlib import (
 show_tile_space((10, 20), (4, 8))
 
 # %% [markdown]
-# Try other sizes, and click an element to see its tile. Find sizes for which more than half of the area that the tiles
-# cover is outside the array.
+# Click an element to see its tile. Find sizes for which more than half of the tiles' area is outside the array.
 
 # %%
 explore_tile_space()
@@ -77,8 +76,8 @@ print(report.blocks, "blocks ran;", "y is 2x:", torch.equal(y, 2 * x))
 #
 # In a cell that you complete, `raise ct.static_exception(...)` only marks the place: a kernel allows no plain `raise`.
 #
-# **Exercise 06.1** (about 4 lines). Write the kernel `add(a, b, c, tile)`: c = a + b for vectors of any length. The
-# grid has one block for every `tile` elements, and the last block's tile may extend past the end.
+# **Exercise 06.1** (about 4 lines). Write the kernel `add(a, b, c, tile)`: c = a + b. The grid has one block
+# for every `tile` elements, and the last block's tile may extend past the end.
 
 
 # %%
@@ -102,16 +101,19 @@ check("06.1", add)
 # store wrote past the end of an array whose length is not a multiple of 16 bytes. Give one-dimensional outputs such
 # lengths.
 #
-# A grid that does not fit is another matter. The interpreter reports elements that no block stores, and blocks
-# whose tile is *wholly* outside, which is undefined:
+# A grid that does not fit is another matter. If it is too small, elements keep their old values, here NaN. If it is too
+# large, a tile is *wholly* outside, which is undefined, and which the interpreter reports:
 
 # %%
 for grid in [(2, 2), (4, 2)]:
-    for finding in run(double, grid, (x, y, 4, 8)).findings:
-        print(f"grid {grid}: {finding.message}")
+    y = torch.full_like(x, torch.nan)
+    report = run(double, grid, (x, y, 4, 8))
+    print(f"grid {grid}: {y.isnan().sum()} elements are still NaN")
+    for finding in report.findings:
+        print("   ", finding.message)
 
 # %% [markdown]
-# A GPU reports neither.
+# A GPU reports neither; `check` looks for both.
 #
 # ## Padding
 #
@@ -166,7 +168,7 @@ except ct.TileError as error:
 
 # %% [markdown]
 # Aligned at the right, 64 meets 2, and neither is 1. When shapes do not align by themselves, you add the 1 where you
-# want it: `t[:, None]` turns (4,) into (4, 1).
+# want it, with `None` in an index: `t[None]` turns (4,) into (1, 4).
 #
 # **Exercise 06.2** (about 4 lines). Write the kernel `scale_rows(x, s, y, tm, tn)`: y[m, n] = x[m, n] · s[m]. The
 # grid is two-dimensional, block (i, j) for tile (i, j) of x.
@@ -240,8 +242,7 @@ check("06.3", row_sums)
 # ## A softmax
 #
 # softmax(x)ₙ = exp(xₙ) / Σ exp(xₖ) for every row. Computed like this it fails for a row with a number of 89 or more,
-# since exp(89) overflows fp32. So every softmax subtracts the row's maximum first. In exact arithmetic that changes
-# nothing: the factor exp(-max) cancels.
+# since exp(89) overflows fp32. So every softmax subtracts the row's maximum first. The factor exp(-max) cancels.
 #
 # **Exercise 06.4** (about 4 lines). Write the kernel `softmax(x, y, tile)`; x and y are fp32. Block i computes row i,
 # in one tile of shape (1, tile), where `tile` is the smallest power of two that holds a row. `ct.exp` works on each
@@ -267,23 +268,23 @@ check("06.4", softmax)
 # ## A row longer than a tile
 #
 # A tile that holds a whole row lives in registers, and a row of 65,536 floats does not fit: an entire SM has exactly
-# that many registers. So a block must loop over its row. Read literally, the formula needs three passes: one for the
-# maximum, one for the sum, one for the results. Each pass loads the row again.
+# that many registers. So a block must loop over its row. Read literally, the formula needs three passes over the row:
+# for the maximum, the sum, and the results.
 #
 # Can the first two be one? In the picture, a row of twelve elements arrives in three tiles, one color each. A bar is
 # exp(x - m), where m is the largest element *so far*. When a tile brings a larger m, all earlier bars were computed
 # with the old one.
 
 # %%
-show_rescaling([1.0, 0.2, 1.5, 0.7, 0.9, 2.2, 1.3, 0.1, 1.8, 0.6, 2.0, 2.9], 4)
+show_rescaling([1.0, 0.2, 1.5, 0.7, 0.9, 1.4, 1.3, 0.1, 1.8, 0.6, 2.0, 2.9], 4)
 
 # %% [markdown]
 # They all shrink by one factor, which the exponential's law gives:
 #
 # exp(x - new) = exp(x - old) · exp(old - new)
 #
-# So a block need not keep the bars; their sum is enough, since the sum shrinks by the same factor. This is the **online
-# softmax** ([Milakov and Gimelshein, 2018](https://arxiv.org/abs/1805.02867)), and FlashAttention is built on it.
+# So a block keeps only their sum, which shrinks by the same factor. This is the **online softmax** ([Milakov and
+# Gimelshein, 2018](https://arxiv.org/abs/1805.02867)), and FlashAttention is built on it.
 #
 # **Exercise 06.5** (about 8 lines). Write the kernel `long_softmax(x, y, tile)`: block i computes row i, of any length,
 # in tiles of shape (1, tile); x and y are fp32. It loads each element of the row twice, no more. The running maximum
@@ -314,18 +315,18 @@ check("06.5", long_softmax)
 # %% [markdown]
 # ## What limits them
 #
-# The table has the speed of these kernels in TB/s, counting each element as read once and written once, beside
-# `torch.softmax`. Each matrix has 256 MiB; the column names its rows × the length of a row. **Predict** first: where
-# does one tile per row win over the loops, and where does it lose?
+# These kernels beside `torch.softmax`, in TB/s, counting each element as read once and written once. Each matrix has
+# 256 MiB; a column names its rows × the length of a row. **Predict** first: where does one tile per row win over the
+# loops?
 
 # %%
-show_speeds("softmax_rows")
+show_speeds("softmax_rows").iloc[[0, 1, 2, -1]]
 
 # %% [markdown]
-# One tile per row reads memory once, and beats the loops up to 16,384 elements. A loop over a row of 1,024 has one
-# step: tiles of 1,024 load the row twice, and tiles of 4,096 are three quarters padding, too. No row length reaches
-# torch's speed, and the shortest rows are the slowest. You can count the reason without a GPU: `compile_cutile`
-# compiles a kernel for a GPU that this machine need not have, and reports its resources.
+# One tile per row reads memory once, and beats the loops up to 16,384 elements, at 4,096 by 4%. The loops read each
+# element twice, so their 1.31 TB/s are up to 1.97 TB/s of traffic. At 1,024, tiles of 4,096 are three quarters padding.
+# No row length reaches torch's speed, and rows of 1,024, torch's fastest, are six times slower. `compile_cutile`
+# compiles a kernel for a GPU that this machine need not have, and its report has the reason.
 
 # %%
 with suppress(NotImplementedError):  # until you have written softmax
@@ -338,12 +339,14 @@ with suppress(NotImplementedError):  # until you have written softmax
 # %% [markdown]
 # - **65,536**: the bytes of stack are registers that were spilled. 256 threads have no room for the row.
 # - **The others**: 256 threads with 255 registers each take 65,280 of an SM's 65,536, so an SM runs *one block at a
-#   time*. While that block waits for its row, the SM does nothing else. For a row of 1,024 it waits with 4 KB in
-#   flight, for one of 16,384 with 64 KB: Little's law of [notebook 05](05_copy_kernels.ipynb) again.
+#   time*. While that block waits for its row, the SM does nothing else.
 #
-# There are two ways to have more in flight. The last line shows one: `replace_hints(occupancy=8)` asks for eight blocks
-# on an SM, and the compiler gives each thread 31 registers; its speed is not measured here. The other is several short
-# rows in a tile, your last kernel on this page. Where it was measured, it is the row *4,096 elements a tile*.
+# What does that cost at 1,024? At 0.64 TB/s each of 132 SMs takes 1.7 µs for a row, of which it reads 4 KB and writes
+# 4 KB. Its share of the 4.8 TB/s that memory offers is 36 KB per µs. To use it, 36 · 1.7 = 61 KB would have to be in
+# flight (*Little's law*: bytes in flight = bandwidth × time), more than seven times as many.
+#
+# There are two ways to have more in flight: `occupancy=8`, in the last line, asks for eight blocks on an SM, so each
+# thread gets 31 registers; or several short rows share a tile, as in your last kernel.
 #
 # ## The launch
 #
@@ -351,14 +354,14 @@ with suppress(NotImplementedError):  # until you have written softmax
 #
 #     ct.launch(stream, grid, kernel, arguments)
 #
-# - The **stream** is the queue that the launch joins. Launches in one stream run in order, and the host does not wait
-#   for them. `torch.cuda.current_stream()` is the stream of torch's own kernels.
+# - The **stream** is the queue that the launch joins. Launches in one stream run in order; the host does not wait.
+#   `torch.cuda.current_stream()` is torch's own.
 # - The **grid** is a tuple of one to three numbers: the number of blocks along each axis of `ct.bid`.
 # - The **arguments** are a tuple: tensors on the GPU, numbers, and the constants that the kernel is compiled for. The
-#   first launch with a new constant compiles the kernel, which takes about a second; the result is cached.
+#   first launch with a new constant compiles the kernel; the result is cached.
 #
-# A host function makes the kernel usable for callers that know nothing of tiles: it chooses the tile and the number of
-# blocks. For `double`, in tiles of 32×32 (`run_host` calls the function; without a GPU it interprets the launch):
+# A host function chooses the tile and the number of blocks. For `double`, in tiles of 32×32 (`run_host` calls it;
+# without a GPU it interprets the launch):
 
 
 # %%
@@ -381,7 +384,7 @@ print("y is 2x:", torch.equal(y, 2 * x))
 # size. A block computes several whole rows in one tile. Its width is the smallest power of two that holds a row, and
 # its height 4,096 divided by the width, but at least 1. Rows of the tile below the matrix may become NaN: they are not
 # stored. Launch the kernel once, in torch's current stream, on x and y themselves, with one block for each tile. A GPU
-# times it for rows of 1,024, and you can add a hint: `@ct.kernel(occupancy=4)`.
+# times it for rows of 1,024.
 
 
 # %%
@@ -409,14 +412,26 @@ def softmax_of(x, y):
 check("06.6", softmax_of)
 
 # %% [markdown]
+# **Predict**: rows of 1,024 had 0.64 TB/s with one row in a tile, torch 3.95. What do four rows in a tile reach? And
+# with `@ct.kernel(occupancy=4)`, four such blocks on an SM?
+
+# %%
+show_speeds("softmax_rows")
+
+# %% [markdown]
+# Your kernel is *4,096 elements a tile*. At 1,024 it is twice as fast as one row per tile, with 16 KB in flight instead
+# of 4, but an SM still runs one block at a time. `occupancy=4` gives each thread 64 registers: four blocks, 64 KB. From
+# 4,096 on a tile has one row, as in 06.4, so only the hint can help.
+#
 # ## What to remember
 #
 # - An array is memory, a tile is a value, a block is a run of the body. An index counts tiles.
-# - A store skips elements past the edge; a load pads with a value that you choose: 0 for a sum, -∞ for a maximum. On
-#   Hopper the length of a vector must be a multiple of 16 bytes for that.
+# - A store skips elements past the edge; a load pads with a value that you choose: 0 for a sum, -∞ for a maximum. With
+#   cuda-tile 1.7.0 on Hopper, give vectors that you store lengths in multiples of 16 bytes.
 # - Tile sizes are powers of two, known when the kernel is compiled. Shapes align at the right.
 # - A reduction keeps its tile's dtype: convert to fp32 before you add.
-# - A softmax of any length needs two passes: rescale the running sum whenever the maximum grows.
+# - A softmax of rows longer than a tile needs two passes: rescale the running sum whenever the maximum grows.
+# - A block that waits must not have the SM to itself: several rows in a tile, or several blocks on an SM.
 # - The host calls `ct.launch(stream, grid, kernel, arguments)`.
 #
 # ## Test yourself

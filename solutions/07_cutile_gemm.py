@@ -8,13 +8,12 @@
 # %% [markdown]
 # # 07 · A GEMM in cuTile, from eight lines to an autotuned kernel
 #
-# The first kernel you write on this page computes C = A·Bᵀ in eight lines. The rest of the page closes the gap between
-# those lines and cuBLAS with four tools: the order in which blocks take their tiles, the shape of a tile, hints, and a
-# persistent grid. The contract of all GEMMs in this course: A is (M, K) and B is (N, K), both row-major, C is (M, N),
-# and accumulation is in fp32.
+# The first kernel you write on this page computes C = A·Bᵀ in eight lines. Four tools close the gap to cuBLAS: the
+# order in which blocks take their tiles, the shape of a tile, hints, and a persistent grid. The contract of all GEMMs
+# in this course: A is (M, K) and B is (N, K), both row-major, C is (M, N), and accumulation is in fp32.
 #
-# `check` interprets your kernels block by block, and the compiler runs anywhere, so you can work without a GPU. The
-# tables have speeds that were measured on an H200; on a GPU, `check` prints yours.
+# You need no GPU: `check` interprets your kernels, and the compiler runs anywhere. The speeds in the tables are an
+# H200's; on a GPU, `check` prints yours.
 #
 # > **After this page you can** write a GEMM in cuTile, order its blocks for L2, choose hints for its tile by the
 # > compiler's report, rule out configurations before you search, and make the kernel persistent.
@@ -30,7 +29,7 @@ import torch
 import tutorlib.kernels.cutile as tile_gemm
 from tutorlib import (
     TMA, TensorSpec, check, compile_all, device, explore_block_order, grouped as strips, hardware_of, raster, run_host,
-    show_block_order, show_figure, show_k_loop, show_ladder, show_sweep,
+    serialized, show_block_order, show_figure, show_k_loop, show_ladder, show_sweep,
 )  # fmt: skip
 from tutorlib.kernels.cutile import Config, compiled
 
@@ -97,8 +96,8 @@ for made in compile_all((tile_gemm.plain, [*matrices, 128, 128, 64], arch) for a
 # tensor memory instead of registers.
 #
 # Its speed, as a fraction of cuBLAS's, for square bf16 matrices of three sizes. A measurement repeats a pair, the
-# kernel and cuBLAS. Its ± is half of its **spread**, the distance between the quartiles. A difference between two rows
-# is noise if it is smaller than the sum of their two ±.
+# kernel and cuBLAS. The ± is half of the **spread**, the distance between the quartiles of the pairs. A difference
+# between two rows is noise if it is smaller than the sum of their two ±.
 
 # %%
 show_sweep("tile_rungs")[:1]
@@ -116,16 +115,16 @@ for side in (64, 128, 256):
     print(f"{side:3}×{side:<3} tile: {operations / bytes_loaded:4.0f} operations per byte")
 
 # %% [markdown]
-# No tile is large enough for memory alone to feed the tensor cores. Sharing is the answer: the 64 blocks that own a row
-# of C's tiles read the same tiles of A. If they do so at about the same time, memory sends a tile once, and L2 serves
-# the other reads.
+# No tile whose accumulators fit is large enough for memory alone to feed the tensor cores. Sharing is the answer: the
+# blocks that own a row of C's tiles read the same tiles of A. If they do so at about the same time, memory sends a tile
+# once, and L2 serves the other reads.
 #
 # An 8192×8192 C has 64×64 tiles of 128×128, and an H200 has 132 SMs. A block takes most of an SM's shared memory, so an
 # SM runs one at a time. Blocks start in index order, and the first 132 form a **wave**. In rung 1's grid the row index
 # runs fastest, so a wave covers slightly more than two columns of C's tiles: it reads **all** of A's tiles and three
 # rows of B's.
 #
-# Now make the wave a rectangle. The picture shows both orders in miniature: 16×16 tiles, 32 blocks in flight. Each
+# Now make the wave a rectangle, here in miniature: 16×16 tiles, 32 blocks in flight. Each
 # color is a wave. In the margins, green marks the rows of A's tiles and the columns of Bᵀ's that the first wave reads.
 
 # %%
@@ -166,21 +165,22 @@ for group in (1, 4, 8, 16, 32, 64):
 # Heights of 8 and 16 tie here; this page uses strips of 8. Click a tile to see its wave:
 
 # %%
-explore_block_order(rows=32, columns=32, in_flight=h200.sms, l2_mb=h200.l2 // 2**21)
+half_of_l2 = h200.l2 // 2**21  # in MiB: each half keeps a copy of what its SMs read
+explore_block_order(rows=32, columns=32, in_flight=h200.sms, l2_mb=half_of_l2)
 
 # %%
-show_sweep("tile_rungs")[1:2]
+show_sweep("tile_rungs")[:2]
 
 # %% [markdown]
-# The order gains at 8192 alone; the differences at 2048 and 4096 are noise. At 2048 both matrices fit in L2, of 50 MB.
-# At 4096 all of A does, 34 MB, so the waves of rung 1's order can share it. At 8192 A has 134 MB.
+# The order gains at 8192 alone; the differences at 2048 and 4096 are noise. At 4096 A has 34 MB, of which an L2 of 63
+# MB can keep much from wave to wave, whatever the order. At 8192 A has 134 MB.
 #
 # ## The shape of a tile
 #
 # Larger tiles load less per operation. So 128×256 should beat 128×128. **Predict** its speed:
 
 # %%
-show_sweep("tile_rungs")[2:3]
+show_sweep("tile_rungs")[:3]
 
 # %% [markdown]
 # The compiler's report shows why, and needs no GPU. Look at the stack:
@@ -205,7 +205,8 @@ for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:
 #
 # **Exercise 07.3** (about 5 lines). Write `hints(tm, tn)`: return a dict of `num_ctas` and `num_worker_warps` such that
 # the bf16 GEMM with a (tm, tn) tile, with sides of 128 or 256, uses no stack on Hopper. Leave each thread at least 64
-# accumulators, and return `{}` for a tile that fits without hints. `check` asks the compiler, at steps of 32 along K.
+# accumulators (with few, a block loads much for what it computes), and return `{}` for a tile that fits without hints.
+# `check` asks the compiler, at steps of 32 along K.
 
 
 # %%
@@ -226,10 +227,10 @@ check("07.3", hints)
 # At 4096, one hint makes the kernel sixteen times as fast:
 
 # %%
-show_sweep("tile_rungs")[3:4]
+show_sweep("tile_rungs")[:4]
 
 # %% [markdown]
-# **Keep this:** before you time a kernel, read its report.
+# Before you time a kernel, read its report.
 #
 # ## Hints
 #
@@ -240,8 +241,6 @@ show_sweep("tile_rungs")[3:4]
 #   a copy with other hints.
 # - *On a load*: `latency`, from 1 to 10, tells the compiler how heavy the memory traffic will be, and `allow_tma=False`
 #   forbids TMA.
-#
-# **Predict** before you run the cell: does a CTA use more or less shared memory with a higher `latency`?
 
 
 # %%
@@ -260,7 +259,6 @@ one_cta = hinted.replace_hints(num_ctas=1)
 ways = {
     "latency 1": (one_cta, 1, True),
     "latency 5": (one_cta, 5, True),
-    "latency 10": (one_cta, 10, True),
     "no TMA": (one_cta, 5, False),
     "two CTAs": (hinted, 5, True),
 }
@@ -270,32 +268,35 @@ for name, made in zip(ways, compiled_ways, strict=True):
     print(f"{name:10} {made.smem_bytes // 1024:4} KiB of shared memory  {', '.join(notes)}")
 
 # %% [markdown]
-# A higher `latency` reserves more shared memory, for a deeper pipeline with more tiles in flight. Without TMA the
-# threads load the tiles themselves (`ld.global`), into about as much. A CTA of a cluster keeps half of A's tile and all
-# of B's, so its stages are smaller, and the compiler uses the space for more of them.
+# A stage, a tile of A and one of B, has 32 KiB: a `latency` of 5 in place of 1 makes six stages out of three, as a
+# kernel of notebook 08 needs. Without TMA the threads load the tiles themselves (`ld.global`). A CTA of a cluster keeps
+# half of A's tile.
 #
 # ## Searching a space
 #
 # Tile, depth, CTAs, warps: you cannot know the best combination for a shape in advance, but you can try them all.
-# Arithmetic rules out many before the first is compiled. An SM has 65,536 registers. How does the
-# compiler divide them?
+# Arithmetic rules out half before the first is compiled. An SM has 65,536 registers. How does the compiler divide them?
 
 # %%
 for warps, occupancy in [(4, 1), (8, 1), (4, 2), (8, 2), (4, 4)]:
     made = compiled(Config(64, 64, num_worker_warps=warps, occupancy=occupancy))
-    print(f"{warps} warps, occupancy {occupancy}: {made.threads} threads in a block, {made.registers} registers each")
+    later = {int(line.split()[-1].rstrip(";")) for line in made.ptx.splitlines() if "setmaxnreg" in line}
+    print(
+        f"{warps} warps, occupancy {occupancy}: {made.threads} threads in a block, {made.registers} registers each; "
+        f"later {' or '.join(map(str, sorted(later)))}"
+    )
 
 # %% [markdown]
-# 255 is the most that a thread can address. Where do the other four numbers come from? They are those at the launch:
-# later the warps that load give some of theirs to the others.
+# 255 is the most that a thread can address. Where do the other four "registers each" come from? Later the
+# warps that load keep 32 registers a thread, and others may take what that frees, for values beside the accumulators.
 #
 # **Exercise 07.4** (about 6 lines). Write `fits(tm, tn, tk, element_bytes, num_ctas, warps, occupancy)`: return True if
 # both budgets of an SM hold, otherwise False. `warps` is `num_worker_warps`, the number of warps in a CTA that hold
 # accumulators. Each CTA of a cluster is on an SM of its own.
 #
 # - *Registers*: find the rule behind the printed numbers. A thread must have more registers than accumulators.
-# - *Shared memory*: an SM has 227 KiB. Each block needs two stages, one in use and one in flight; a stage is a
-#   (tm, tk) and a (tn, tk) tile. Count a stage as divided evenly among the CTAs of a cluster, although the
+# - *Shared memory*: the blocks on an SM have 227 KiB together. Each needs two stages, one in use and one in flight; a
+#   stage is a (tm, tk) and a (tn, tk) tile. Count a stage as divided evenly among the CTAs of a cluster, although the
 #   cell above shows more.
 
 
@@ -316,35 +317,64 @@ check("07.4", fits)
 # %% [markdown]
 # `tile_gemm.space()` combines 64, 128 and 256 for both sides of the tile, 32, 64 and 128 along K, four or eight warps,
 # and one or two CTAs. It drops the configurations that do not fit, and those that leave a thread fewer than 64
-# accumulators. The order and the occupancy stay fixed. `tile_gemm.tune` hands configurations to
-# `cuda.tile.tune.exhaustive_search`, which takes the kernel, the list, and three functions that map a configuration to
-# its grid, its arguments and its hints, and times each. Here it gets three.
+# accumulators. `exhaustive_search` times the others; here it gets three.
 
 # %%
-print(len(list(tile_gemm.space())), "of", 3 * 3 * 3 * 2 * 2, "configurations")
+sides = (64, 128, 256)
+every = [(m, n, k, c, w) for m in sides for n in sides for k in (32, 64, 128) for c in (1, 2) for w in (4, 8)]
+
+
+def fits_as(m, n, k, ctas, warps, occupancy):
+    return Config(m, n, k, num_ctas=ctas, num_worker_warps=warps, occupancy=occupancy).fits()
+
+
+for occupancy in (1, 2):
+    fitting = sum(fits_as(*one, occupancy) for one in every)
+    in_registers = sum(fits_as(m, n, 1, *rest, occupancy) for m, n, _, *rest in every)  # with hardly a stage
+    print(f"occupancy {occupancy}: {len(every) - in_registers} of {len(every)} exceed the registers, ", end="")
+    print(f"{in_registers - fitting} others the shared memory")
+print(len(list(tile_gemm.space())), "fit with an occupancy of 1, and leave each thread 64 accumulators")
+
 few = [Config(128, 128), Config(128, 256, num_worker_warps=8), Config(256, 256, num_ctas=2, num_worker_warps=8)]
 if reason := device.why_not(TMA):
     print("not searched:", reason)
 else:
+    from cuda.tile.tune import exhaustive_search
+
+    sms = torch.cuda.get_device_properties("cuda").multi_processor_count
     a, b, c = (torch.randn(4096, 4096, device="cuda").bfloat16() for _ in range(3))
-    print("the best of three:", tile_gemm.tune(few, a, b, c).best.config)
+    found = exhaustive_search(
+        few,
+        torch.cuda.current_stream(),
+        grid_fn=lambda config: config.grid(c.shape, sms),
+        kernel=tile_gemm.persistent,
+        args_fn=lambda config: (a, b, c, *config.constants),
+        hints_fn=lambda config: config.hints,
+    )
+    print("the best of three:", found.best.config)
 
 # %% [markdown]
-# The three are within 3% of each other (table at the end of the page), and the search may pick any.
-# `tutor sweep tile_space` times the whole space, each in turn with cuBLAS, for the persistent kernel of the next
-# section. The figure has the speed of the best hints for each tile and each depth along K, in TFLOP/s; cuBLAS had 791:
+# The three are within 3% of each other, and the search may pick any. The figure has the whole space (`tutor sweep
+# tile_space`), for the persistent kernel of the next section: the speed of the best hints for each tile and depth, in
+# TFLOP/s; cuBLAS had 791:
 
 # %%
 show_figure("tile_heatmap")
 
 # %% [markdown]
 # Look for the cliffs. 128×256 loses more than a quarter of its speed from a depth of 64 to 128: the hints that win at
-# 64, eight warps on one CTA, are so slow at 128 that two CTAs beat them. `fits` accepts them at both depths, so ask the
-# compiler: `print(compiled(Config(128, 256, 128, num_worker_warps=8)))` reports a stack. The accumulators are the same;
-# `fits` cannot know what else a deeper step keeps in registers. At a depth of 64, 64×128 has less than half of the
-# speed of 128×128, and 128×64 about half of that of 256×64. The assembler's report, which notebook 08 reads, says that
-# both issue one wgmma at a time. A search shows *that* a configuration is slow, the report shows *why*, and only the
-# reason carries over to the next kernel.
+# 64, eight warps on one CTA, are so slow at 128 that two CTAs beat them. `fits` cannot know what else a deeper step
+# keeps in registers; the compiler's report has a stack. At a depth of 64, 64×128 has less than half of the speed of
+# 128×128, and 128×64 about half of that of 256×64. `serialized` asks the assembler why:
+
+# %%
+for tm, tn in [(64, 128), (128, 64), (128, 128)]:
+    reason = serialized(compiled(Config(tm, tn)).ptx)
+    print(f"{tm:3}×{tn:<3}", f"one wgmma at a time: {reason}" if reason else "several wgmma at a time")
+
+# %% [markdown]
+# A search shows *that* a configuration is slow, the report shows *why*, and only the reason carries over to the next
+# kernel.
 #
 # ## Rung 3: a persistent kernel, from an empty cell
 #
@@ -372,8 +402,7 @@ for side in (2048, 4096, 8192):
 # </details>
 #
 # The host picks the number of blocks: one per SM, half as many when a tile takes two CTAs, and never more than C has
-# tiles. `tile_gemm.persistent` is the kernel that you will write; then put yours in its place. The error that the cell
-# prints comes from rounding C to bf16: between 32 and 64, consecutive bf16 numbers are 0.25 apart.
+# tiles. The error is bf16's: between 32 and 64, its numbers are 0.25 apart.
 
 
 # %%
@@ -393,10 +422,10 @@ print("largest error:", (c - a.float() @ b.float().mT).abs().max().item())
 
 # %% [markdown]
 # **Exercise 07.5** (about 9 lines). Write the kernel `persistent(a, b, c, tm, tn, tk, group)`, the last four known at
-# compile time. It runs on a one-dimensional grid of any number of blocks; inside, `ct.num_blocks(0)` is that number. If
-# tiles are numbered in the order of your `grouped`, block i takes tiles i, i + blocks, i + 2·blocks and so on. Each
-# tile of C is computed once, from loads as in 07.1, and the tensor cores do all of the additions. A GPU times it at
-# 4096³ with tiles of 128×128×64.
+# compile time. It runs on a one-dimensional grid of any number of blocks; inside, `ct.num_blocks(0)` is that number,
+# and a `range` may have a step. If tiles are numbered in the order of your `grouped`, block i takes tiles i, i +
+# blocks, i + 2·blocks and so on. Each tile of C is computed once, from loads as in 07.1, and the tensor cores do all of
+# the additions. A GPU times it at 4096³ with tiles of 128×128×64.
 
 
 # %%
@@ -468,8 +497,7 @@ show_ladder("07")
 # else would you try?</summary>
 #
 # 140 tiles are two waves, the second with 8 tiles: the SMs work 53% of the time, and a persistent grid changes nothing
-# about that. Smaller tiles: 280 tiles of 64×128 are three waves, and the SMs work 71% of the time. But the smaller tile
-# is too slow for that to pay: in the heatmap it reaches about 60% of the speed of 128×128. Rather cut K, as notebook 08
-# does.
+# about that. 280 tiles of 64×128 keep them at work 71% of the time, but in the heatmap have about 60% of the speed.
+# Rather cut K, as notebook 08 does.
 #
 # </details>

@@ -9,8 +9,8 @@
 # # 08 · FP8, tf32, split-K
 #
 # Notebook 07 multiplies large square matrices in bf16. Here are three GEMMs that its kernel does badly: matrices in
-# fp32, a small C with a long K, and an A with 320 rows in FP8; there your kernel has 0.97 of cuBLASLt's speed on an
-# H200. The shape is that of a tutorial on cuTile for Blackwell ("CuTile 学习—从 GEMM 开始", January 2026).
+# fp32, which it multiplies without tensor cores; a small C with a long K, which leaves 116 of 132 SMs idle; and an A
+# with 320 rows in FP8, for which its tile of 128×256 has 0.81 of cuBLASLt's speed on an H200, and your kernel 0.97.
 #
 # > **After this page you can** use the tensor cores for fp32, cut K where C has too few tiles, keep a block's
 # > accumulators in registers when no power of two fits, and read the report of each compiler in the chain.
@@ -19,6 +19,7 @@
 
 # %%
 import re
+from collections import Counter
 
 import cuda.tile as ct
 import torch
@@ -27,7 +28,6 @@ from tutorlib import (
     SM_CLOCK, TENSOR_BUSY, TO_SMS, TensorSpec, check, compile_all, compile_cutile, grouped as strips, hardware_of,
     serialized, show_k_loop, show_ladder, show_sweep,
 )  # fmt: skip
-from tutorlib.kernels.cutile import slabs
 
 ZERO = ct.PaddingMode.ZERO
 h200 = hardware_of("NVIDIA H200")
@@ -37,7 +37,7 @@ h200 = hardware_of("NVIDIA H200")
 #
 # Given fp32 matrices, the kernel of notebook 07 is correct but slow: tensor cores do not multiply fp32, so the compiler
 # uses the ordinary fp32 units. Tensor cores do have **tf32**: fp32's exponent, and 10 bits of fraction instead of 23.
-# The cell compiles one product of two tiles both ways and searches the PTX for either kind of arithmetic:
+# The cell compiles one product of two tiles both ways and counts in the PTX each thread's arithmetic of either kind:
 
 
 # %%
@@ -51,7 +51,8 @@ def one_product(a, b, c, cast: ct.Constant[bool]):
 single = [TensorSpec((4096, 4096), "fp32")] * 3
 for name, cast in {"fp32": False, "tf32": True}.items():
     made = compile_cutile(one_product, [*single, cast], "sm_90")
-    print(f"{name}:", ", ".join(sorted(set(re.findall(r"wgmma\.mma_async\S*|(?:add|mul|fma)\.rn\.f32", made.ptx)))))
+    counts = Counter(re.findall(r"wgmma\.mma_async\S*|(?:add|mul|fma)\.rn\.f32", made.ptx))
+    print(f"{name}:", ", ".join(f"{count:,} {instruction}" for instruction, count in counts.items()))
 
 # %% [markdown]
 # **Exercise 08.1** (about 6 lines). Complete the persistent kernel (`strips` is the order of 07.2). Matrices in fp32
@@ -99,7 +100,7 @@ for random in (torch.randn, torch.rand):
 
 # %% [markdown]
 # Errors of opposite sign cancel, so their sum grows like √K. With a mean of 0 the result grows like √K, too, and the
-# ratio stays. A sum of positive products grows like K, and the relative error falls. The speed:
+# ratio stays. A sum of positive products grows like K, so the relative error falls. The speed:
 
 # %%
 show_ladder("08.1")
@@ -120,8 +121,8 @@ show_k_loop(rows=2, columns=2, steps=9, tile=(0, 1), parts=3)
 #
 # - **a second pass**: each block stores its partial result separately, and a second kernel adds them. That costs a
 #   launch, and parts · M · N · 4 bytes written and then read. The same input always gives the same bits;
-# - **atomic additions** (`ct.atomic_add`) into one fp32 matrix, not measured here. Blocks add in the order in which
-#   they finish, so the last bits differ from run to run. The matrix must be zeroed before, and rounded to bf16 after.
+# - **atomic additions** (`ct.atomic_add`) into one fp32 matrix, in the order in which blocks finish, so the last bits
+#   differ from run to run.
 #
 # **Exercise 08.2** (about 9 lines). Write the kernel of the first pass. `parts` has the shape (S, M, N) and is fp32;
 # the grid is (tiles of M, tiles of N, S). The steps along K are divided into S runs of equal length, rounded up, so the
@@ -168,7 +169,7 @@ def add_parts(parts, c, tm: ct.Constant[int], tn: ct.Constant[int]):
 # **Exercise 08.3** (about 10 lines). Write the host function `split_gemm(a, b, c)`: C = A·Bᵀ for any sizes, in tiles of
 # 128×128 and steps of 64, with each kernel launched once. Cut K into the largest number of parts for which
 # parts × tiles ≤ SMs, at most one for each step, and at least one. For a small C, tiles of 128×128 would give the
-# second pass too few blocks: choose a smaller tile, so that it has about as many blocks as there are SMs.
+# second pass too few blocks: choose a smaller tile.
 # `torch.cuda.get_device_properties(a.device).multi_processor_count` is the number of SMs.
 
 
@@ -191,8 +192,8 @@ def split_gemm(a, b, c):
 check("08.3", split_gemm)
 
 # %% [markdown]
-# The costs of 1 to 16 parts, for 512×512×16384: the steps along K that an SM executes one after another, and the bytes
-# of the partial results, written and read. (At 2048×2048×2048 the 256 tiles keep the SMs busy as they are.)
+# For 1 to 16 parts of 512×512×16384: the steps along K that an SM executes one after another, and the bytes of the
+# partial results, written and read. (At 2048³ the 256 tiles keep the SMs busy as they are.)
 
 # %%
 for parts in (1, 2, 4, 8, 16):
@@ -200,18 +201,19 @@ for parts in (1, 2, 4, 8, 16):
     print(f"{parts:2} parts: {waves * 256 // parts:3} steps, {2 * parts * 512 * 512 * 4 / 1e6:5.1f} MB")
 
 # %% [markdown]
-# 8 parts need the fewest steps; 16 take two waves, no fewer steps, and twice the bytes. Only your choice was timed:
+# 8 parts need the fewest steps; 16 take two waves, no fewer steps, and twice the bytes. The speeds, with notebook 07's
+# kernel, *a block for each tile*, in the first row:
 
 # %%
-show_ladder("08.3")
+show_sweep("split_k")
 
 # %% [markdown]
-# Times this short vary, but cuBLAS is clearly ahead: ours include a second launch.
+# *1 part* is the first row's work and a second pass: their difference is what a second launch costs at least.
 #
 # ## FP8, and a matrix with 320 rows
 #
-# A is 320×7168 and B, the weights, 32576×7168, both in fp8 (e4m3, one byte per number). On Hopper there are two
-# obstacles.
+# A is 320×7168 and B, the weights, 32576×7168, both in fp8 (e4m3, one byte per number); a tutorial on cuTile for
+# Blackwell has this shape ("CuTile 学习—从 GEMM 开始", January 2026). On Hopper there are two obstacles.
 #
 # **Accumulation.** Hopper's tensor cores accumulate fp8 products with about 14 bits (measured in DeepSeek-V3's
 # technical report). So by default cuTile adds the result of each step along K to accumulators in ordinary fp32
@@ -238,8 +240,9 @@ for fast in (False, True):
     print(f"use_fast_acc={fast!s:5}", compile_cutile(one_tile, [*skinny, fast], "sm_90"))
 
 # %% [markdown]
-# Two stages without fast accumulation, six with it. What does it cost? The cell models it: after every 32 products, one
-# wgmma's, it cuts the accumulator to 14 bits. The last number is the error of rounding the exact C to bf16.
+# Two stages without fast accumulation, six with it. What accuracy does fast accumulation cost? The cell models it:
+# after every 32 products, one wgmma's, it cuts the accumulator to 14 bits. Beside it: the errors of rounding A and B to
+# e4m3, and C to bf16.
 
 
 # %%
@@ -248,15 +251,16 @@ def cut(x, bits=14):
     return torch.ldexp(torch.trunc(fraction * 2**bits), exponent - bits)
 
 
-a, b = (torch.randn(256, 7168).to(torch.float8_e4m3fn).float() for _ in range(2))
+wide_a, wide_b = torch.randn(256, 7168), torch.randn(256, 7168)
+a, b = (x.to(torch.float8_e4m3fn).float() for x in (wide_a, wide_b))
 exact, total = a.double() @ b.double().mT, torch.zeros(256, 256)
 for k in range(0, 7168, 32):
     total = cut(total + a[:, k : k + 32] @ b[:, k : k + 32].mT)
-for name, result in {"14 bits": total, "bf16": exact.bfloat16()}.items():
+for name, result in {"14 bits": total, "A and B": wide_a @ wide_b.mT, "C": exact.bfloat16()}.items():
     print(f"{name:7} {(result - exact).norm() / exact.norm():.1e}")
 
 # %% [markdown]
-# The check allows it.
+# Rounding A and B to e4m3 costs far more, so the check allows it.
 #
 # **Powers of two.** 320 is not one. With tiles of 128 rows, a sixth of the work is padding. Tiles of 64 rows need no
 # padding, but B, a hundred times larger than A, is loaded five times. The cell prints the bytes that each choice moves
@@ -272,14 +276,21 @@ for tm, tn in [(64, 128), (64, 256), (128, 128), (128, 256), (320, 128)]:
     print(f"{tm:3}×{tn:<3} {loaded / 1e9:.2f} GB to the SMs, useful work at most {busy:4.0%} of the time")
 
 # %% [markdown]
-# The last line loads the fewest bytes, and no other keeps more of the SMs at work: a block that keeps **all 320 rows**.
+# The last line loads the fewest bytes, and ties for the most useful work: a block that keeps **all 320 rows**.
 # No tile has 320 rows, but a block may have more than one accumulator, and 320 is 256 + 64: two accumulators, two tiles
 # of A, and one tile of B (a **slab**), loaded once and used twice.
 #
-# Do they fit? 320·128 accumulators over 8 warps are 160 per thread; each consumer thread gets 232 registers. But from
+# Do they fit? 320·128 accumulators over 8 warps are 160 per thread. Each of 384 threads starts with 168 registers. The
+# 128 that load keep 32 and give 136, 68 for each consumer: 236, rounded down to a multiple of 8, are 232. But from
 # `ct.zeros` such a kernel spills, or it issues one wgmma at a time (cuda-tile 1.7.0, tileiras 13.4). A wgmma can ignore
-# the contents of its accumulator, and the compiler uses that in the first step along K, in place of registers full of
-# zeros. It then needs a second set of registers for the accumulators, and a thread does not have another 160.
+# what its accumulator held before, so the compiler makes the first step a special one, in place of registers full of
+# zeros:
+#
+# | step along K | from `ct.zeros` | from a 0 that the compiler cannot see |
+# |---|---|---|
+# | 0 | writes set S of registers, reads no accumulator | reads and writes set T |
+# | 1, 2, … | reads and writes set T | reads and writes set T |
+# | registers | 160 + 160, more than 232 | 160 |
 #
 # **Exercise 08.4** (about 12 lines). From an empty cell: write the kernel `gemm_fp8(a, b, c, tn, tk)` for 256 < M ≤
 # 320, with eight consumer warps on Hopper. It runs on a one-dimensional grid of any number of blocks, which share B's
@@ -294,9 +305,9 @@ for tm, tn in [(64, 128), (64, 256), (128, 128), (128, 256), (320, 128)]:
 # | `ct.mma(…, use_fast_acc=True)` | without it, a second set of accumulators |
 # | `ct.store(…, allow_tma=False)` | a store by TMA takes shared memory from the loop's stages |
 #
-# The accumulators must start from 0, but not from a 0 that the compiler can see. The first operand of
-# `ct.mma` may be A or B: a wgmma takes 64 rows of its first operand per warpgroup of 4 warps, and up to 256 of its
-# second. With B first, the result is a tile of Cᵀ.
+# `ct.full` also takes a value that only the launch determines. The first operand of `ct.mma` may be A or B: a wgmma
+# takes 64 rows of its first operand per warpgroup of 4 warps, and up to 256 of its second. With B first, the result is
+# a tile of Cᵀ.
 
 
 # %%
@@ -322,10 +333,13 @@ def gemm_fp8(a, b, c, tn: ct.Constant[int], tk: ct.Constant[int]):
 check("08.4", gemm_fp8)
 
 # %% [markdown]
-# `slabs` in `tutorlib/kernels/cutile.py` is this kernel with a few switches. The last column comes from ptxas, the last
-# compiler in the chain: does it allow several wgmma in flight?
+# The chain of compilers: cuTile makes Tile IR of your Python, tileiras makes PTX of it, and ptxas machine code. The
+# stack is counted in the machine code; *several at a time* is a remark of ptxas. `slabs` is this kernel with a few
+# switches:
 
 # %%
+from tutorlib.kernels.cutile import slabs
+
 switches = {  # run-time zero, latency hints of A's tiles and of the slab (0: none), stores by TMA
     "accumulators start from 0": (False, 0, 0, True),
     "… latency 3, 6": (False, 3, 6, True),
@@ -338,26 +352,24 @@ for title, made in zip(switches, compiled_slabs, strict=True):
     print(f"{title:33} {made.ptx.count('wgmma.mma_async'):3} wgmma, {made.stack_bytes:5,} bytes of stack, {verdict}")
 
 # %% [markdown]
-# A **run-time zero** is 0 in every block, but the compiler cannot prove it. So it loads the zero into the accumulators,
-# the first step is like all others, and nothing spills.
+# 16 wgmma in place of 8 are a first step of its own. A **run-time zero** is 0 in every block, but the compiler cannot
+# prove it: it loads the zero into the accumulators, the first step is like all others, and nothing spills.
 #
-# These variants were timed on an H200, each in turn with cuBLASLt, and profiled with Nsight Compute. An indented row
-# changes *slabs of 128*, the kernel that starts from 0. *busy* is the percentage of an SM's cycles in which its tensor
-# cores work, *clock* the SM clock in Hz, *to_SMs* the bytes that arrive at the SMs. *A first* makes A's tile the first
-# operand of `ct.mma`; *256 for 2 CTAs* gives a cluster of two a slab of 256 rows.
+# Variants, each timed in turn with cuBLASLt and profiled with Nsight Compute: an indented row changes *slabs of 128*,
+# the kernel that starts from 0. *busy* is the percentage of an SM's cycles in which its tensor cores work, *clock* the
+# SM clock, *to_SMs* the bytes that arrive at the SMs. *A first* makes A's tile the first operand of `ct.mma`; *256 for
+# 2 CTAs* gives a cluster of two a slab of 256 rows.
 
 # %%
-show_sweep("tile_fp8", busy=TENSOR_BUSY, clock=SM_CLOCK, to_SMs=TO_SMS)
+show_sweep("tile_fp8", busy=TENSOR_BUSY, clock=SM_CLOCK, to_SMs=TO_SMS)[1:]
 
 # %% [markdown]
-# Read down the *busy* column. The first row differs from the others in three ways at once; compare it with none of
-# them. Tiles of 128×256 keep the tensor cores busy, but a sixth of their work is padding. Slabs that start from 0
-# spill: of their 2.37 GB, 1.55 are spilled accumulators, read back. With latency hints they no longer spill, but their
-# wgmma wait for each other. A run-time zero closes part of that gap, and a deeper pipeline most of the rest, whether it
-# comes from latency hints or from stores that leave it the shared memory.
+# Read down the *busy* column. Tiles of 128×256 keep the tensor cores busy, but a sixth of their work is padding. Slabs
+# that start from 0 spill: of their 2.37 GB, 1.55 are spilled accumulators, read back. With latency hints they no longer
+# spill, but their wgmma wait for each other. A run-time zero closes part of that gap, and a deeper pipeline most of the
+# rest, whether it comes from latency hints or from stores that leave it the shared memory.
 #
-# Then look at the clock. Among the slabs of 128 that do not spill, which all move the same bytes, it falls as the
-# tensor cores get busier: a sign of the power limit.
+# Among the slabs of 128 that do not spill, the clock falls as the tensor cores get busier: a sign of the power limit.
 #
 # ## What to remember
 #

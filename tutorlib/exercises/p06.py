@@ -82,7 +82,7 @@ def row_tile(shape: Shape) -> int:
 
 
 def unlike_one_launch(shape: Shape, launched: "Sequence[Planned]", sms: int) -> str | None:
-    """More launches than one, a copy of x or y, or other tiles than whole rows, as many as make IN_A_TILE elements."""
+    """More launches than one, a copy of x or y, or not as many tiles as whole rows of IN_A_TILE elements make."""
     width = power_of_two(shape[1])
     height = max(1, IN_A_TILE // width)
     if len(launched) > 1:
@@ -90,12 +90,8 @@ def unlike_one_launch(shape: Shape, launched: "Sequence[Planned]", sms: int) -> 
     if (blocks := math.prod(launched[0].grid)) != (enough := tiles(shape[0], height)):
         return f"it launches {count(blocks, 'block')} for {by(shape)}: {count(enough, 'tile')} of {height}×{width}"
     copied = next((arg for arg in launched[0].args if getattr(arg, "memory", 0) > 1), None)  # x is 0, y is 1
-    if copied:
-        return f"it launches the kernel on a tensor of {by(copied.shape)}: x and y will do, since a load pads"
-    for number in (arg for arg in launched[0].args if isinstance(arg, int)):
-        if number not in (height, width):
-            return f"it passes {number} for rows of {shape[1]}: a tile is {height}×{width} there"
-    return None
+    what = "it launches the kernel on a tensor of {}: x and y will do, since a load pads"
+    return what.format(by(copied.shape)) if copied else None
 
 
 kernel_exercise = partial(CutileExercise.of, rules=(IN_FP32,))

@@ -12,6 +12,7 @@ from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
+import cuda.tile as ct
 import cutlass
 import torch
 from cutlass import cute
@@ -141,19 +142,25 @@ def tile_layouts() -> Sweep:
 
 
 def softmax_rows() -> Sweep:
-    """Notebook 06's kernels, a row in one tile and online, by the row's length."""
+    """Notebook 06's kernels, rows in one tile and online, by a row's length."""
     answers = load_answers("06_cutile_tiles")
-    tiles = {"one tile a row": ("06.4", None), **{f"online, tiles of {t}": ("06.5", t) for t in (1024, 4096)}}
-
-    def launcher(id: str, tile: int | None) -> CutileLauncher:
-        return CutileLauncher(answers[id], lambda shape: (shape[0],), lambda shape: (tile or shape[1],))
-
-    candidates = (
-        *(Candidate(name, launcher(*how)) for name, how in tiles.items()),
-        by_host("4,096 elements a tile", answers["06.6"]),
+    whole, online, short = answers["06.4"], answers["06.5"], answers["06.6"].__globals__["short_softmax"]
+    by_row = partial(CutileLauncher, grid=lambda shape: shape[:1], constants=lambda shape: shape[1:])
+    tiled = partial(
+        CutileLauncher,
+        grid=lambda shape: (math.prod(shape) // max(4096, shape[1]),),
+        constants=lambda shape: (max(1, 4096 // shape[1]), shape[1]),
     )
+    launchers = {
+        "one tile a row": by_row(whole),
+        "online, tiles of 1024": by_row(online, constants=lambda _: (1024,)),
+        "online, tiles of 4096": by_row(online, constants=lambda _: (4096,)),
+        "4,096 elements a tile": tiled(short),
+        "one tile a row, occupancy=8": by_row(whole.replace_hints(occupancy=8)),
+        "4,096 elements a tile, occupancy=4": tiled(short.replace_hints(occupancy=4)),
+    }
     shapes = tuple((2**26 // n, n) for n in (1024, 4096, 16384, 65536))  # 256 MiB of fp32
-    return Sweep(softmax("fp32"), candidates, shapes, pairs=10, seconds=40)
+    return Sweep(softmax("fp32"), tuple(Candidate(*one) for one in launchers.items()), shapes, pairs=10, seconds=60)
 
 
 def configured(name: str, config: cutile.Config, one_tile_each: bool = False) -> Candidate:
@@ -189,6 +196,21 @@ def tile_rungs() -> Sweep:
 def tile_space() -> Sweep:
     """Every configuration of `kernels.cutile.space` at 4096³."""
     return Sweep(GEMM, tuple(configured(str(config), config) for config in cutile.space()), cubes(4096))
+
+
+def split_k() -> Sweep:
+    """Notebook 08's split-K, a small C with a long K, by the number of parts; first without a second pass."""
+    answers = load_answers("08_cutile_fp8")
+    multiply, add = answers["08.2"], answers["08.3"].__globals__["add_parts"]
+
+    def split(parts: int, a: Tensor, b: Tensor, c: Tensor) -> None:
+        room, (m, n) = torch.empty(parts, *c.shape, device=c.device), c.shape
+        stream = torch.cuda.current_stream()
+        ct.launch(stream, (m // 128, n // 128, parts), multiply, (a, b, room, 128, 128, 64))
+        ct.launch(stream, (m // 32, n // 64), add, (room, c, 32, 64))
+
+    ways = [by_host(f"{n} part{'s' * (n > 1)}", partial(split, n)) for n in (1, 2, 4, 8, 16)]
+    return Sweep(GEMM, (tile_rungs().candidates[0], *ways), ((512, 512, 16384),), seconds=30)
 
 
 def cpp_vectors() -> Sweep:
@@ -789,6 +811,7 @@ SWEEPS: dict[str, Callable[[], Sweep]] = {  # gemm_nvidia raises NoExample where
     "softmax_rows": softmax_rows,
     "tile_rungs": tile_rungs,
     "tile_space": tile_space,
+    "split_k": split_k,
     "cpp_vectors": cpp_vectors,
     "cpp_promises": lambda: cpp_gemms(PROMISES, (BENCH,), *COUNTED),
     "cpp_ways": lambda: cpp_gemms(WAYS, cubes(4096, 8192)),

@@ -1,20 +1,16 @@
 """The GEMMs of notebook 07, in cuTile."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import cuda.tile as ct
-from cuda.tile.tune import TuningResult, exhaustive_search
 
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.dsls import compile_cutile
 from tutorlib.compiling.spec import DType, TensorSpec
 from tutorlib.models.l2 import grouped
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 Int: TypeAlias = ct.Constant[int]  # known when a kernel is compiled
 Bool: TypeAlias = ct.Constant[bool]
@@ -108,22 +104,6 @@ def persistent(a, b, c, tm: Int, tn: Int, tk: Int, group: Int):
     for tile in range(ct.bid(0), rows * columns, ct.num_blocks(0)):
         m, n = grouped(tile, rows, columns, group)
         ct.store(c, (m, n), tile_of_product(a, b, m, n, tm, tn, tk).astype(c.dtype))
-
-
-def tune(configs: Sequence[Config], a: "Tensor", b: "Tensor", c: "Tensor") -> TuningResult[Config]:
-    """cuTile's own search over these configurations on the GPU at hand, for C = A·Bᵀ."""
-    import torch
-
-    sms = torch.cuda.get_device_properties(a.device).multi_processor_count
-    return exhaustive_search(
-        configs,
-        torch.cuda.current_stream(),
-        grid_fn=lambda config: config.grid(c.shape, sms),
-        kernel=persistent,
-        args_fn=lambda config: (a, b, c, *config.constants),
-        hints_fn=lambda config: config.hints,
-        quiet=True,
-    )
 
 
 def compiled(config: Config, arch: str = "sm_90", dtype: DType = "bf16", size: int = 4096) -> Compiled:

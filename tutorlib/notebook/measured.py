@@ -169,9 +169,13 @@ def one_shape(swept: SweepResults, counters: dict[str, str]) -> Rows:
     """Time, speed and counters."""
     from matplotlib.ticker import EngFormatter
 
+    def shown(counter: str, value: float) -> str:
+        unit = "B" if "bytes" in counter else "Hz" if "per_second" in counter else ""
+        return EngFormatter(unit)(float(f"{value:.3g}"))
+
     def counted(name: str) -> dict[str, str]:
         found = swept.counters.get(name, {})
-        return {title: EngFormatter()(float(f"{found[one]:.3g}")) for title, one in counters.items() if one in found}
+        return {title: shown(one, found[one]) for title, one in counters.items() if one in found}
 
     rows = [
         (
