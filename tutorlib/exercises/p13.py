@@ -12,7 +12,7 @@ from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import Small, inside
 from tutorlib.checking.randomness import beside
 from tutorlib.exercises.judges.ampere import COURSE_LOOPS, ampere
-from tutorlib.exercises.judges.p13 import Configured, InGroups, narrow_copies
+from tutorlib.exercises.judges.p13 import Configured, InGroups, between_mmas, narrow_copies
 from tutorlib.exercises.values import value_exercise
 from tutorlib.models.memory import A100, H100, SM, blocks_per_sm
 from tutorlib.problems.catalogue import gemm, gemm_m_major
@@ -113,8 +113,9 @@ EXERCISES = (
             facts.reread <= 0.15,
             facts.issued("bar.sync") <= facts.issued("cp.async.commit_group"),
             facts.overlap >= 0.4,
+            between_mmas,
         ),
-        tiers=(0.8, 0.95),
+        tiers=(0.8, 0.97),
         library=of_course("ampere.gemm", "in_eights") | COURSE_LOOPS,
     ),
     value_exercise(

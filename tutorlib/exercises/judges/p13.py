@@ -1,6 +1,7 @@
 """What the process of an answer needs of page 13's exercises."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import unwrap
 
@@ -15,11 +16,10 @@ from tutorlib.compiling.spec import TensorSpec
 from tutorlib.exercises.judges.p12 import OrderFlaw, little_saved
 from tutorlib.failure import Fail, FailureKind, Flaw
 from tutorlib.kernels.ampere.config import GemmConfig
-from tutorlib.machine import device
-from tutorlib.machine.features import MMA_SYNC
 from tutorlib.models.memory import H100, SM
 from tutorlib.problems.differences import count
 from tutorlib.problems.problem import Shape
+from tutorlib.simulate.ptx.report import Report
 
 # The four limits of the blocks on an SM, each by itself.
 
@@ -55,12 +55,12 @@ class Configured(Part):
             return wrong(Flaw(f"it returns {config!r}, not a GemmConfig.", Fail.GIVES(type=type(config).__name__)))
         if config.stages < 2:
             return wrong(Flaw(f"{count(config.stages, 'stage')}: the loop needs two or more.", Fail.CONFIG))
-        if device.why_not(MMA_SYNC) and (slow := self.too_slow(answer, config)):
+        if slow := self.too_slow(answer, config):
             return Verdict(points / 2, (slow, "The exercise's table has the five numbers."))
         return None
 
     def too_slow(self, answer: Answer, config: GemmConfig) -> str:
-        """Where no GPU times it: a number by which it is not among the fast ones, as a sentence, or ""."""
+        """A number by which it is not among the fast ones, as a sentence, or ""."""
         compiled = compile_cute(self.host(answer), [TensorSpec((SIZE, SIZE), "bf16")] * 3, "sm_90a")
         if compiled.spill_bytes:
             return ""  # the check says so
@@ -88,6 +88,8 @@ class WholeFlaw(FailureKind):
 
     RASTER = "blocks in raster order"
     NOT_TUNED = "not the tuned configuration"
+    IN_FRONT = "loads in front"
+    BRANCH = "branch in a step"
     NARROW = "narrow copies"
 
 
@@ -122,6 +124,29 @@ def in_raster(answer: Answer) -> str:
         return ""  # the kernel does not compile either
     return Flaw(f"with in_groups, {wasteful} Bring 12.4's.", OrderFlaw.TRAFFIC) if wasteful else ""
 
+
+def between_mmas(reports: Sequence[Report]) -> str | None:
+    """That a step's copies are not between its first mma.sync and its barrier, or that a branch is; of its loop's code.
+
+    An instruction is in the loop if a warp issues it more than once.
+    """
+    for report in reports:
+        loop = [one.opcode for one in report.issued if one.warps > report.warps]
+        found = {begins: [n for n, opcode in enumerate(loop) if opcode.startswith(begins)] for begins in STEP}
+        multiplied, copied, barrier, branches = found.values()
+        if not multiplied or not barrier:
+            continue  # facts.overlap and facts.ahead say so
+        first, last = multiplied[0], barrier[-1]
+        if any(first < branch < last for branch in branches):
+            what = "the code of a step has a branch between its first mma.sync and its barrier."
+            return Flaw(what, WholeFlaw.BRANCH)
+        if not copied or copied[0] < first or copied[-1] > last:
+            what = "a step does not issue all of its cp.async between the first K block's mma.sync and its barrier."
+            return Flaw(what, WholeFlaw.IN_FRONT)
+    return None
+
+
+STEP = ("mma.sync", "cp.async.c", "bar.sync", "bra")
 
 # 13.6
 
