@@ -101,7 +101,7 @@ EXERCISES = (
     ),
     gemm_exercise(
         ("13.4", "your kernel", 4),
-        part=InGroups(tuned=True),
+        part=InGroups(),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync", "st.global.v4"),
         shared_rules=(facts.stored_once,),
         spills=False,

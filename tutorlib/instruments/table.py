@@ -23,8 +23,8 @@ from tutorlib.instruments.sweep import Candidate, Sweep
 from tutorlib.kernels import cutile
 from tutorlib.kernels.ampere.config import BYTES, MOST_SMEM, GemmConfig
 from tutorlib.kernels.ampere.gemm import Order, in_eights, make_gemm
-from tutorlib.kernels.ampere.main_loops import LONG, TUNED, multistage
-from tutorlib.kernels.ampere.thread_share import MainLoop, Steps
+from tutorlib.kernels.ampere.main_loops import multistage
+from tutorlib.kernels.ampere.thread_share import Steps
 from tutorlib.kernels.attention import hopper_backward
 from tutorlib.kernels.attention import launch as attention_launch
 from tutorlib.kernels.attention.schedule import AttentionConfig
@@ -197,59 +197,15 @@ def staged(tiles: Mapping[tuple[int, int, int], tuple[int, int]], shapes: tuple[
     return Sweep(GEMM, tuple(named), shapes)
 
 
-def on_ampere(name: str, config: GemmConfig, order: Order, main_loop: MainLoop = multistage) -> Candidate:
+def on_ampere(name: str, config: GemmConfig, order: Order) -> Candidate:
     """Notebook 13's kernel. Each point knows the registers that it took."""
-    launcher = CuteLauncher(make_gemm(config, main_loop, order), GEMM)
+    launcher = CuteLauncher(make_gemm(config, multistage, order), GEMM)
     facts = {"tile": list(config.tile), "warps": list(config.warps), "stages": config.stages}
 
     def inspect(shape: Shape) -> dict[str, Any]:
         return {"registers": launcher.compiled(shape, device.need_gpu().arch).registers}
 
     return Candidate(name, launcher, config.smem_bytes, facts, inspect=inspect)
-
-
-def placed(moved: bool, branch: bool) -> MainLoop:
-    """`multistage` with a step's loads in front of its first K block or behind it, with its branch or without."""
-
-    @cute.jit
-    def loop(steps: Steps) -> None:
-        for k_tile in cutlass.range_constexpr(steps.stages - 1):
-            steps.load(k_tile, k_tile)
-            cute.arch.cp_async_commit_group()
-        cute.arch.cp_async_wait_group(steps.stages - 2)
-        cute.arch.sync_threads()
-        steps.fetch(0, 0)
-        read, write = 0, steps.stages - 1
-        for k_tile in range(steps.k_tiles):
-            ahead = k_tile + steps.stages - 1
-            for k_block in cutlass.range_constexpr(steps.k_blocks):
-                if cutlass.const_expr(k_block == moved):
-                    if cutlass.const_expr(not branch):
-                        steps.load(cutlass.min(ahead, steps.k_tiles - 1), write)
-                    elif ahead < steps.k_tiles:
-                        steps.load(ahead, write)
-                    cute.arch.cp_async_commit_group()
-                    write = read
-                if cutlass.const_expr(k_block + 1 == steps.k_blocks):
-                    read = (read + 1) % steps.stages
-                    cute.arch.cp_async_wait_group(steps.stages - 2)
-                    cute.arch.sync_threads()
-                steps.fetch((k_block + 1) % steps.k_blocks, read)
-                steps.multiply(k_block)
-        cute.arch.cp_async_wait_group(0)
-
-    return loop
-
-
-def gemm_placed() -> Sweep:
-    """Notebook 13's fastest configurations, with loads in front or moved, with a branch around them or without."""
-    candidates = (
-        on_ampere(f"{by(config.tile)}, {where}, {how}", config, in_eights, placed(moved, branch))
-        for config, (moved, where), (branch, how) in product(
-            (TUNED, LONG), enumerate(("in front", "moved")), ((True, "a branch"), (False, "none"))
-        )
-    )
-    return Sweep(GEMM, tuple(candidates), cubes(4096))
 
 
 STAGED = {
@@ -703,7 +659,6 @@ SWEEPS: dict[str, Callable[[], Sweep]] = {  # gemm_nvidia raises NoExample where
     "gemm_stages": lambda: staged(STAGED, SQUARES[:1]),
     "gemm_unfitted": lambda: staged(STAGED, SQUARES[2:3]),
     "gemm_depth": lambda: staged(DEEP, DEPTHS),
-    "gemm_placed": gemm_placed,
     "gemm_orders": gemm_orders,
     "gemm_pitch": gemm_pitch,
     "gemm_waves": gemm_waves,
