@@ -104,8 +104,7 @@ check("11.1", period)
 # - K may have any number of tiles, also one. The loop over K tiles is not unrolled.
 #
 # The calls are those of 10.5; a group of copies may be empty. Inside a `@cute.jit` function, `if` works with a
-# condition that is known only at run time. The simulator compares each read of shared memory with the copies in flight,
-# so it also finds a loop that waits too early and is right by luck.
+# condition that is known only at run time.
 #
 # **Predict:** on a GPU the check times your loop at 4096³. How much faster than notebook 10's is it?
 
@@ -286,14 +285,11 @@ show_timeline(Timeline(2, latency=4, transfer=2, compute=3, tiles=6))
 #
 # What is left? 2 · 4096³ operations at the 623 TFLOP/s of mma.sync alone are 221 µs. An H200 takes 294.
 #
-# In [Eric Schreiber's ladder](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a), on an A100, the
-# second buffer went from 101% to 111% of cuBLAS at 2048³. There both pipelines raise an H200 from 53% to 63%.
-#
 # ## Your kernel, from an empty cell
 #
-# A language model that writes one token multiplies each of its weights by a *vector*. No weight is reused: shared
-# memory is only a place where copies can be in flight without taking registers. One number says how good such a kernel
-# is: its share of the memory's bandwidth.
+# A language model that writes one token multiplies each of its weights by a *vector*. No weight is reused: in shared
+# memory copies are in flight without taking registers, and the kernel is as good as its share of the memory's
+# bandwidth.
 #
 # **Exercise 11.4** (about 30 lines). Write `matvec(a, b, c)`, a kernel and its `@cute.jit` host function: c = a · bᵀ,
 # where a is (M, K), b (1, K) and c (M, 1), all row-major bf16; M and K are multiples of 64. It sums in fp32.
@@ -406,8 +402,7 @@ else:
 #   round.
 # - The barrier that says *the data has arrived* also says *the buffer of the tile before is free*. A second barrier
 #   only makes that buffer free earlier.
-# - Each level of the memory hierarchy can have such a pipeline: global to shared by tiles, shared to registers by K
-#   blocks.
+# - Registers can have such a pipeline, too, by K blocks.
 #
 # ## Test yourself
 #

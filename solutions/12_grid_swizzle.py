@@ -111,8 +111,7 @@ with suppress(NotImplementedError):  # until you have written visits
 
 # %% [markdown]
 # Where 8 divides the rows, it is raster order, as at the published size: so the order does not explain the step from
-# 111 to 112%. Elsewhere it is wrong: some tiles get two blocks and others none. At square powers of two, where such
-# kernels are usually measured, the bug never shows.
+# 111 to 112%. Elsewhere some tiles get two blocks and others none.
 #
 # ## How high should a group be?
 #
@@ -146,8 +145,7 @@ with suppress(NotImplementedError):  # until you have written best_group
         print(f"{by(grid)} tiles: groups of {best_group(*grid, 264)}")
 
 # %% [markdown]
-# In a C of 8×8 all blocks run in one wave, so every height reads the same tiles. The tall, narrow C is the surprise.
-# Here is a smaller one, with 24 blocks at a time:
+# The tall, narrow C is the surprise. Here is a smaller one, with 24 blocks at a time:
 
 # %%
 show_block_order((16, 5), {f"groups of {n}": partial(l2.grouped, group=n) for n in (4, 1)}, 24)
@@ -322,13 +320,12 @@ with suppress(NotImplementedError):  # until you have written tiles_fetched
 #
 # ## Is it partition camping?
 #
-# Schreiber's article gives another reason to remap blocks. If neighboring blocks keep reading addresses that belong to
-# the *same* memory channel, that channel queues while the others idle: **partition camping**.
+# Schreiber's article gives another reason to remap blocks: **partition camping**, when neighboring blocks keep reading
+# from the *same* memory channel, and the others idle.
 #
-# Turn it into a prediction. Blocks walk along K together, at addresses that differ by multiples of a row. With K = 8192
-# a row is 2¹⁴ bytes; with K = 8128 or 8256 it is not a power of two. If a few bits of the address selected the channel,
-# 8192 would be slower than its neighbors, most of all with a tall A, where memory is close to being the limit. In
-# TFLOP/s (*8192* is 8192³):
+# Blocks walk along K together, at addresses that differ by multiples of a row. With K = 8192 a row is 2¹⁴ bytes, a
+# power of two, unlike with K = 8128 or 8256. If a few bits of the address selected the channel, 8192 would be slower
+# than its neighbors, most of all with a tall A, where memory is close to being the limit. In TFLOP/s:
 
 # %%
 show_speeds("gemm_pitch")
@@ -421,8 +418,7 @@ with suppress(NotImplementedError):  # until you have written busy
 #   the same products in the same order.
 # - `block=(16, 16, 1)` makes `cute.arch.thread_idx()` (x, y, 0). The launch is as in 10.12.
 #
-# The check counts blocks and stores, not sectors: this kernel is about the map, and its loads from global memory are
-# not coalesced.
+# The check counts blocks and stores; the loads are not coalesced.
 
 
 # %%
@@ -497,8 +493,7 @@ show_figure("gemm_ladder_12")
 # blocks bring now?</summary>
 #
 # Probably more. The bytes take as long as before, which is now a larger share of the kernel's time. Where they take
-# longer than the arithmetic, the kernel waits for memory, and fewer bytes are less time. Work out which it is before
-# you expect a gain; notebook 15 measures.
+# longer than the arithmetic, the kernel waits for memory, and fewer bytes are less time.
 #
 # </details>
 #

@@ -318,8 +318,8 @@ show_ladder("13.1", "13.3")
 # %% [markdown]
 # ## Your rung: the same loads, in another place
 #
-# In 13.1 a step begins with all copies of a tile, inside an `if`. Two things may cost time there: the place, and the
-# branch, because a compiler schedules instructions within a *basic block*, which a branch ends.
+# In 13.1 a step begins with all copies of a tile, inside an `if`. Two things may cost time: the place, and the branch,
+# which ends a *basic block*, within which a compiler schedules instructions.
 #
 # **Exercise 13.4** (about 25 lines). Write `loads_moved(steps)`, 13.1's pipeline with another step:
 #
@@ -328,8 +328,8 @@ show_ladder("13.1", "13.3")
 #
 # Which tile may a step copy when none is left, into which buffer, and why does that do no harm?
 #
-# The check counts with *your* configuration (13.3) and the order of 12.4. A GPU times it at 4096³: the last point takes
-# 97% of the course's speed. **Predict**, for the table after it: which of the two changes gains more?
+# The configuration is yours (13.3), the order 12.4's. A GPU times it at 4096³: the last point takes 97% of the course's
+# speed. **Predict**, for the table after it: which of the two changes gains more?
 
 
 # %%
@@ -416,8 +416,7 @@ for name, kernel in kernels.items():
 show_beside(kernels, sizes=(4096, 8192))
 
 # %% [markdown]
-# Your kernel beside cuBLAS, measured now on a GPU, and, with TUTORLIB_CUTLASS set to a checkout of CUTLASS, beside
-# NVIDIA's own kernel for these instructions:
+# Your kernel beside cuBLAS, and, with TUTORLIB_CUTLASS set to a checkout of CUTLASS, beside NVIDIA's own:
 
 # %%
 show_beside({"yours": my_gemm}, sizes=(1024, 2048, 4096, 8192))
@@ -432,14 +431,7 @@ show_figure("gemm_ladder_13")
 # %% [markdown]
 # The dotted red line is mma.sync with nothing to wait for (10); cuBLAS, with other instructions, exceeds it. From 512
 # to 1024, and at 3072, *three stages* is ahead of *tuned*, which was tuned at 4096: the tiles of *tuned* are twice as
-# large, so fewer SMs have work. The next figure is a roofline: its limits are the datasheet's, which this page's
-# instruction cannot reach, and it adds rungs of notebooks 14 and 16:
-
-# %%
-show_figure("roofline")
-
-# %% [markdown]
-# At the left end no kernel is near a limit: there is too little work for 132 SMs, and launches take time.
+# large, so fewer SMs have work.
 #
 # ## A GEMM that no cell fits: A column-major
 #
@@ -448,8 +440,8 @@ show_figure("roofline")
 # (pixels, channels), has its *pixels* contiguous. Its layout is (M, K):(1, M). CuTe calls such an A **M-major**, and
 # the one of the earlier pages **K-major**.
 #
-# Transposing it in memory first would read and write all of A once more. The kernel can take A as it is. Follow a tile
-# from memory to the tensor cores, and fill in the three cells with a question mark; 13.6 needs them:
+# Transposing it in memory first would read and write all of A once more. Follow a tile from memory to the tensor cores,
+# and fill in the three cells with a question mark; 13.6 needs them:
 #
 # | | K-major A, as until here | M-major A |
 # |---|---|---|
@@ -513,13 +505,10 @@ check("13.5", trans_row)
 #
 # Anything that you have written is yours to use: `multistage`, `in_groups`, `tuned`, and of notebook 10 `smem_layout`,
 # `make_copy_g2s`, `make_mma`, `make_operands` and `columns`. The course's kernel is not, nor are its `Steps`,
-# `GlobalToShared`, `Operand` and `Accumulators`. Three things help:
+# `GlobalToShared`, `Operand` and `Accumulators`. Two things help:
 #
 # - Your `multistage` runs on any object that has `k_tiles`, `stages`, `k_blocks`, and the methods `load`, `fetch` and
-#   `multiply`. Make it a `@dataclass(frozen=True)` whose fields hold the tensors. (Functions inside the kernel would
-#   close over the tensors, and CuTe refuses that in a loop of the kernel.)
-# - `load` and `fetch` are one `cute.copy(tiled_copy, source, target)` for each operand, and `multiply` is one
-#   `cute.gemm(tiled_mma, d, a, b, c)`, as in notebook 10.
+#   `multiply`. Make it a `@dataclass(frozen=True)` whose fields hold the tensors.
 # - `cute.make_fragment_like(tCgC)` makes registers in bf16, in C's order of memory. Round the accumulators into them,
 #   `.store(tCrC.load().to(…))`; then one `cute.autovec_copy` writes 16 bytes at a time, if the MMA sees the columns in
 #   10.10's order.
@@ -642,8 +631,8 @@ show_ladder("13.3", "13.6")
 #
 # </details>
 #
-# The course's kernel has 13.3's loop, tile and order, and is 6 to 7% slower. Its accesses take no more than they need
-# either, so no count of this page explains the rest.
+# The course's kernel has 13.3's loop, tile and order, and is 6 to 7% slower. Its accesses take no more than they need,
+# so no count of this page explains it.
 
 # %%
 explain("13.6", gemm_m_major, shape=(128, 256, 256))
@@ -674,8 +663,8 @@ else:
 #
 # For a plain GEMM: always, at least until you have done notebook 15. cuBLAS has many kernels and picks one for the
 # shape; you have one. Write your own where the GEMM is not plain: the epilogue transforms C before it leaves the
-# registers, operands are in a form that no library takes (packed, gathered, scaled by block), two GEMMs share a tile
-# (attention). Or where the library picks badly for a shape that matters to you: measure at *your* sizes.
+# registers, operands are in a form that no library takes, two GEMMs share a tile (attention). Or where the library
+# picks badly for your shapes: measure.
 #
 # ## What to remember
 #
@@ -779,5 +768,4 @@ print("largest error:", (c.float() - a.float() @ b.float().mT).abs().max().item(
 # - `None` keeps a mode here. In NumPy an index `None` *adds* one.
 # - In C++ a number in a layout is known at compile time because its *type* says so; in Python, because it is a Python
 #   number. `cp.async` of 16 bytes needs strides that are known, and so do fragments in registers.
-# - There is no C++ underneath. The DSL compiles the function's syntax tree through MLIR to PTX; ptxas assembles that
-#   into a cubin, which holds the machine code, SASS.
+# - There is no C++ underneath. The DSL compiles the function's syntax tree through MLIR to PTX.
