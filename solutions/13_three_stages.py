@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 165
+#     minutes: 180
 #     appendix: 20
 #     summary: A main loop for any number of stages, what a stage costs, and a kernel of your own from an empty cell.
 # ---
@@ -15,7 +15,7 @@
 # > **After this page you can** write a pipeline of any depth, say what a stage costs and where it pays, tune a GEMM by
 # > arithmetic before you measure, and write a tensor-core GEMM from an empty cell, also for a column-major operand.
 # >
-# > **It takes** about 165 minutes, on any machine, best in two sittings: stop after 13.4. A GPU times the kernels. The
+# > **It takes** about 180 minutes, on any machine, best in two sittings: stop after 13.4. A GPU times the kernels. The
 # > appendix takes about 20 more.
 
 # %%
