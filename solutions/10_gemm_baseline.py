@@ -21,8 +21,6 @@
 # > speed.
 
 # %%
-from contextlib import suppress
-
 import cutlass
 import cutlass.cute as cute
 import torch
@@ -494,6 +492,9 @@ check("10.8", make_operands)
 
 
 # %%
+from contextlib import suppress
+
+
 @cute.jit
 def look():
     tiled_mma = make_mma(config, cutlass.BFloat16)

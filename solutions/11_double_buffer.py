@@ -189,8 +189,7 @@ show_fetches(tiles=3, k_blocks=4)
 #
 # Are there enough registers? Each of the four K blocks takes 32, and there are 128 accumulators: 256 in all, and a
 # thread can have 255. But only two blocks are live at a time, the one that is multiplied and the one that is fetched.
-# (Why not 128 + 64 = 192, then? Addresses take some, and the compiler moves fetches, too: the listing below has 220
-# registers for the loop of notebook 10.)
+# (The compiler takes more than 128 + 64: below, 220 even for notebook 10's loop.)
 #
 # **Exercise 11.3** (about 21 lines). Write the loop of the lower picture, `register_pipeline(steps)`:
 #

@@ -258,8 +258,8 @@ with suppress(NotImplementedError):  # until you have written tiles_fetched
 
 # %% [markdown]
 # In all its steps together a wave reads more than half of L2 holds, at both sizes: the next one finds nothing that it
-# needs, and the bytes are your footprints times the steps. At 8192 all of L2 changes nothing either. There groups of 8
-# raise the hit rate from 87 to 92% and take more than a third off the bytes.
+# needs, and the bytes are your footprints times the steps. At 8192 all of L2 changes nothing; at 4096 it would more
+# than halve the bytes. At 8192 groups of 8 raise the hit rate from 87 to 92% and take more than a third off the bytes.
 #
 # **Predict:** at 8192, how much slower is raster order than groups of 8? How long do the bytes take at the
 # datasheet's bandwidth, 4.8 TB/s, and how long does the arithmetic take, at the 623 TFLOP/s of `mma.sync` alone? The
@@ -302,7 +302,7 @@ with suppress(NotImplementedError):  # until you have written tiles_fetched
 
 # %% [markdown]
 # **A count is as good as its assumptions.** For groups of 4 and 8 your count is within 3% of the counters. For raster
-# order they say 3.31 GB, and lockstep 2.31: blocks that share a tile of A start 64 places apart, and a small drift is
+# order they say 3.31 GB, and lockstep 2.31: blocks that share a tile of A start 64 places apart, and a drift of 7% is
 # enough for L2 to drop it before the later ones ask. The same drift leaves groups of 16 at 1.19, and the counters say
 # 1.44: that remains open.
 #
@@ -380,7 +380,7 @@ check("12.6", busy)
 show_speeds("gemm_waves")
 
 # %% [markdown]
-# With three stages the slowest size is 2560; the count of waves said 2944. (With two they differ by less than 1%.) Here
+# With three stages the slowest size is 2560; the count of waves said 2944.  Here
 # is your count beside both kernels, in units of the value at 3584:
 
 # %%

@@ -15,8 +15,8 @@
 # > **After this page you can** write a pipeline of any depth, say what a stage costs and where it pays, tune a GEMM by
 # > arithmetic before you measure, and write a tensor-core GEMM from an empty cell, also for a column-major operand.
 # >
-# > **It takes** about 180 minutes, on any machine, best in two sittings: stop after 13.4. A GPU times the kernels. The
-# > appendix takes about 20 more.
+# > **It takes** about 180 minutes, on any machine, best in two sittings: stop after 13.4;
+# > its appendix about 20 more. A GPU times the kernels.
 
 # %%
 from dataclasses import dataclass
@@ -309,9 +309,6 @@ for name, rows in (("gemm_stages", 23), ("gemm_unfitted", 10)):
             shown = "{:11.0f}{:10}{:7}{:5}{:6.2f}".format(*numbers)
             print(f"{point.name:20}{speed:7.2f}{shown}{'  all' if passes else ''}")
 
-# %% [markdown]
-# The numbers find the candidates; the measurement chooses.
-
 # %%
 show_ladder("13.1", "13.3")
 
@@ -431,8 +428,13 @@ show_figure("gemm_ladder_13")
 # %% [markdown]
 # The dotted red line is mma.sync with nothing to wait for (10); cuBLAS, with other instructions, exceeds it. From 512
 # to 1024, and at 3072, *three stages* is ahead of *tuned*, which was tuned at 4096: the tiles of *tuned* are twice as
-# large, so fewer SMs have work.
-#
+# large, so fewer SMs have work. The next figure is a roofline; the datasheet's limits in it are out of reach for this
+# page's instruction:
+
+# %%
+show_figure("roofline")
+
+# %% [markdown]
 # ## A GEMM that no cell fits: A column-major
 #
 # So far K was contiguous in A. Not every A is stored like that. An image is stored as (channels, pixels), one channel
@@ -488,8 +490,6 @@ def trans_row(lane):
 check("13.5", trans_row)
 
 # %% [markdown]
-# In the kernel, `cute.make_tiled_copy_A` derives these addresses from the atom, the TiledMma and the layout of `sA`.
-#
 # ## From an empty cell
 #
 # **Exercise 13.6** (about 80 lines). Write `gemm_m_major(a, b, c)`, a kernel and its `@cute.jit` host function, which
@@ -768,4 +768,5 @@ print("largest error:", (c.float() - a.float() @ b.float().mT).abs().max().item(
 # - `None` keeps a mode here. In NumPy an index `None` *adds* one.
 # - In C++ a number in a layout is known at compile time because its *type* says so; in Python, because it is a Python
 #   number. `cp.async` of 16 bytes needs strides that are known, and so do fragments in registers.
-# - There is no C++ underneath. The DSL compiles the function's syntax tree through MLIR to PTX.
+# - There is no C++ underneath. The DSL compiles the function's syntax tree through MLIR to PTX; ptxas assembles that
+#   into a cubin, which holds the machine code, SASS.
