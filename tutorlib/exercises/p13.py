@@ -112,7 +112,7 @@ EXERCISES = (
             facts.issued("mma.sync") <= 18_432,
             facts.reread <= 0.15,
             facts.issued("bar.sync") <= facts.issued("cp.async.commit_group"),
-            facts.overlap >= 0.4,
+            facts.overlap >= 0.5,
             between_mmas,
         ),
         tiers=(0.8, 0.97),
