@@ -11,8 +11,8 @@
 # This page builds a GEMM, C = A · Bᵀ, which the pages after it make faster. A is (M, K), B is (N, K), C is (M, N), all
 # row-major bf16, accumulated in fp32. The entry point is `gemm(a, b, c)`.
 #
-# You write its parts one at a time. At the end you write the kernel around them, from an empty cell, and time it: on an
-# H200 at 4096³ the course's reaches 393 TFLOP/s, about half of cuBLAS's speed.
+# You write its parts one at a time, and at the end the kernel around them, from an empty cell: on an H200 at 4096³ the
+# course's reaches 393 TFLOP/s, about half of cuBLAS's speed.
 #
 # > **After this page you can** write a tensor-core GEMM in CuTe: swizzled shared memory, cp.async with zeros at the
 # > edges, operands by ldmatrix, mma.sync, a main loop whose barriers you can defend, and stores of whole sectors.
@@ -77,6 +77,17 @@ for m, n in [(16, 16), (64, 64), (128, 128), (128, 256)]:
 #
 # CuTe's names say where a tensor is: `g` for the block's tile in global memory, `s` for shared memory, `r` for
 # registers. `tCrA` is one thread's part (`t`), divided as the multiplication (`C`) needs it, in registers (`r`), of A.
+#
+# Here is the map of the page: the way of A's tile, and the exercises that build it.
+#
+# | from | by | to | exercises |
+# |---|---|---|---|
+# | `gA`, global memory | cp.async | `sA`, shared memory | 10.4, 10.6 |
+# | `sA` | ldmatrix | `tCrA`, registers | 10.3, 10.8, 10.9 |
+# | `tCrA` and `tCrB` | mma.sync | `tCrC`, accumulators | 10.2, 10.7, 10.9 |
+# | `tCrC` | rounding, stores | `tCgC`, global memory | 10.10, 10.11 |
+#
+# 10.5 is the loop around the first three, and 10.12 all of it.
 
 # %%
 from tensor_layouts import Layout, Swizzle, compose
@@ -97,8 +108,8 @@ from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as mma
 show_tv(mma.c_layout, (16, 8), f"C of m16n8k16: {mma.c_layout}")
 
 # %% [markdown]
-# Read the strides from the picture; the index is row + 16·column. Lanes 0 to 3 are in one row, two columns apart: 2·16
-# = 32. Lane 4 is one row further down: 1. Value 1 is one column to the right: 16. Value 2 is 8 rows down: 8.
+# Read the strides from the picture; the index is row + 16·column. Lanes 0 to 3 are two columns apart: 2·16 = 32. Lane 4
+# is one row down: 1. Value 1 is one column to the right: 16. Value 2 is 8 rows down: 8.
 #
 # In A, k numbers the columns. Each lane holds eight values. Two neighbors along k share a 32-bit register, and the four
 # registers belong to the four quarters of the matrix. In which order?
@@ -208,13 +219,13 @@ def row_major(rows, k, stages):
 
 
 a, b, c = (torch.randn(128, 128).bfloat16() for _ in range(3))
-explain(make_gemm(GemmConfig(), course.single_buffer, smem=smem_layout), a, b, c)
+picture = explain(make_gemm(GemmConfig(), course.single_buffer, smem=smem_layout), a, b, c)
 
 # %%
-explain(make_gemm(GemmConfig(), course.single_buffer, smem=row_major), a, b, c)
+picture = explain(make_gemm(GemmConfig(), course.single_buffer, smem=row_major), a, b, c)
 
 # %% [markdown]
-# Look at the line of `ldmatrix`, and at the banks: eight rows meet in four of them.
+# Look at the line of `ldmatrix`: eight rows meet in four banks, as in the picture above.
 #
 # ## The main loop: load, wait, compute
 #
@@ -267,6 +278,12 @@ def single_buffer(steps: Steps):
 
 # %%
 check("10.5", single_buffer)
+
+# %% [markdown]
+# Your loop, simulated: C issues copies, c commits them, w waits, | is a barrier, R ldmatrix, M the arithmetic.
+
+# %%
+explain(make_gemm(GemmConfig(), single_buffer), a, b, c)
 
 # %% [markdown]
 # ## Load: who copies what
@@ -360,24 +377,12 @@ check("10.6", load)
 # %% [markdown]
 # At the edges the colleague's shared memory kept what it had. Rows beyond M and N reach only accumulators that are
 # never stored; but what is left along K is multiplied into *every* element of C. Zeros add nothing.
-#
-# Here is your method's first cp.async in PTX. `selp` selects by a predicate: 16 or 0 by one coordinate, that number or
-# 0 by the other. The last operand of cp.async is the number of bytes that it reads.
 
 
 # %%
 class MyCopies(GlobalToShared):
     load = load
 
-
-# %%
-from contextlib import suppress
-
-ragged = [TensorSpec(shape, "bf16") for shape in ((129, 72), (200, 72), (129, 200))]
-with suppress(NotImplementedError):  # until you have written load
-    ptx = compile_cute(make_gemm(config, course.single_buffer, copies=MyCopies), ragged).ptx.splitlines()
-    at = next(n for n, line in enumerate(ptx) if "cp.async" in line)
-    print("\n".join(ptx[at - 2 : at + 1]))
 
 # %% [markdown]
 # ## Multiply: who multiplies what
@@ -387,13 +392,14 @@ with suppress(NotImplementedError):  # until you have written load
 # is a thread's value. CuTe lays the warps side by side, an atom each, and repeats them until the pattern is full:
 
 # %%
-show_warps("((4,8,2,2),((2,2),(1,2))):((64,1,16,256),((32,8),(0,512)))", (32, 32), (128, 128))
+pattern = "((4,8,2,2),((2,2),(1,2))):((64,1,16,256),((32,8),(0,512)))"  # (thread, value) → place in 32×32
+show_warps(pattern, (32, 32), (128, 128))
 
 # %% [markdown]
 # **Exercise 10.7** (about 2 lines). Write `make_mma(config, dtype)`: this pattern for any `config.warps`, a pair (along
 # M, along N), with one warp along K. `cute.make_tiled_mma(op, warps, permutation_mnk=(…, …, …))` takes a layout of the
 # warps, of three modes, and the pattern's extent along M, N and K. How many atoms of C does each warp have in the
-# picture, and why not one?
+# left picture, and why not one?
 
 
 # %%
@@ -486,6 +492,9 @@ check("10.8", make_operands)
 
 
 # %%
+from contextlib import suppress
+
+
 @cute.jit
 def look():
     tiled_mma = make_mma(config, cutlass.BFloat16)
@@ -549,17 +558,16 @@ class MySteps(Steps):
 #
 # A lane has two neighboring accumulators, 4 bytes of bf16. A warp's store therefore writes 16 bytes in each of 8 rows,
 # half a sector of 32 bytes, and takes four instructions where one store of 128 bits would do. The lane's *next* two
-# accumulators are in its warp's next atom, 16 columns further on. The upper row of this picture is 64 columns of one
-# row of C, as the MMA distributes them (T64 is lane 0 of warp 2; a0 to a3 are a warp's atoms along the row):
+# accumulators are in its warp's next atom, 16 columns further on. Here are 64 columns of one row of C, as the MMA
+# distributes them (T64 is lane 0 of warp 2; a0 to a3 are a warp's atoms along the row):
 
 # %%
-show_columns(("value", "lane", "warp", "atom"), ("value", "atom", "lane", "warp"))
+show_columns(("value", "lane", "warp", "atom"))
 
 # %% [markdown]
-# The usual remedy is to exchange data through shared memory or by shuffles. Another costs nothing. We may choose
+# The usual remedy exchanges data through shared memory or by shuffles. Another costs nothing. We may choose
 # **which** columns of B a lane multiplies, as long as its results go to the same columns of C. So permute the columns
-# that the MMA sees, as in the lower row, and store C under the same permutation: `cute.composition(gB, (columns, None,
-# None))`.
+# that the MMA sees, and store C under the same permutation: `cute.composition(gB, (columns, None, None))`.
 #
 # Write the MMA's column as digits, the fastest first: *value* (2 in a lane), *lane* (4 in a row), *warp* (the warps
 # along N), *atom* (4 that become one vector) and *rest* (how often all of that repeats in the tile). The layout maps
@@ -581,8 +589,12 @@ def columns(warps, tile_n):
 # %%
 check("10.10", columns)
 
+# %%
+show_columns(("value", "lane", "warp", "atom"), ("value", "atom", "lane", "warp"))
+
 # %% [markdown]
-# Look at the line of `st.global`, and at the number of warp instructions, first without your columns, then with them:
+# The lower row is the permuted one. Look at the line of `st.global`, and at the number of warp instructions, first
+# without your columns, then with them:
 
 # %%
 picture = explain(
@@ -599,19 +611,21 @@ picture = explain(
 #
 # ## The write-back
 #
-# An **epilogue** turns accumulators into C. It gets an `Accumulators`, `acc`, for one thread: `acc.tCrC`, in fp32, and
-# `acc.tCgC`, their places in C. Both have the shape ((2 columns, 2 rows), M atoms, (4 N atoms, the rest)).
-#
+# An **epilogue** turns accumulators into C. It gets an `Accumulators`, `acc`, for one thread:
+
+# %%
+show_source(Accumulators)
+
+# %% [markdown]
 # Under the permuted view, eight neighbors in C are `eight = ((None, row), m, (None, n))`: the two columns of a lane in
 # four atoms. `acc.tCrC[eight]` are their accumulators, of shape (2, 4), and `acc.tCgC[eight]` their places in C.
 #
 # **Exercise 10.11** (about 4 lines). Store the eight, already rounded, inside C and nowhere else: where C's rows start
-# at multiples of 16 bytes (`acc.aligned`), by one store of 16 bytes and as few comparisons as suffice. Where they do
-# not, `store_elements(rounded, target, coordinates, shape)` compares and stores them one by one. At hand:
+# at multiples of 16 bytes (`acc.aligned`), by one comparison and one store of 16 bytes. Where they do not,
+# `store_elements(rounded, target, coordinates, shape)` compares and stores them one by one. At hand:
 #
 # | | |
 # |---|---|
-# | `acc.coordinates`, `acc.shape` | (row, column) of each accumulator, in the same modes; C's shape |
 # | `cutlass.const_expr(condition)` | for an `if` that the compiler decides |
 # | `cute.autovec_copy(source, target)` | a copy as wide as alignment and contiguity allow |
 
@@ -686,12 +700,13 @@ show_tvs(
 # - its block's tile: `cute.arch.block_idx()` is three numbers, `config.grid(*mC.shape)` the number of tiles down and
 #   across, and `config.tile` is (bM, bN, bK);
 # - `gA` (bM, bK, k_tiles): `cute.local_tile(mA, (bM, bK), (m, None))` cuts mA, and keeps all tiles along K;
-# - permuted rows: `cute.composition(gB, (order, None, None))`; C's columns, `(None, order)`;
+# - permuted rows: `cute.composition(gB, (order, None, None))`; C's columns, `(None, order)`; cB and cC alike;
 # - `cA`, the coordinates of gA: the same cut of `cute.make_identity_tensor(mA.shape)`;
 # - `sA`: `SmemAllocator().allocate_tensor(dtype, layout, byte_alignment=128)`, with `config.stages` buffers. One
 #   allocator serves both operands;
 # - A's path: `MyCopies(g2s, source, target, places, limit)`. The thread's slice of your TiledCopy has
-#   `partition_S(gA)`, `partition_D(sA)` and `partition_S(cA)`; the limit is `mA.shape`;
+#   `partition_S(gA)`, `partition_D(sA)` and `partition_S(cA)`; the limit is `mA.shape`. Both places and limit are None
+#   where the tile divides the matrix, along the rows and along K;
 # - accumulators: `tCgC = math.partition_C(permuted)`, gC's permuted view, where `math` is the thread's slice of the
 #   TiledMma, and `tiled_mma.make_fragment_C(tCgC)`, filled by `.fill(0.0)`;
 # - for the main loop, `MySteps(k_tiles, a, b, rA, rB, tiled_mma, tCrC)`; the number of K tiles is `cute.size(gA,
@@ -770,17 +785,12 @@ def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 check("10.12", gemm)
 
 # %% [markdown]
-# The next two pages use the course's `make_gemm(config, main_loop, order)`: the same kernel, with parts as arguments.
-#
-# What did your kernel do? One block, two K tiles: C is cp.async, R ldmatrix, M mma, S a store.
-
-# %%
-explain(gemm, a, b, c)
+# The next pages use the course's `make_gemm(config, main_loop, order)`: the same kernel, with parts as arguments.
 
 # %% [markdown]
 # ## What the compiler made of it
 #
-# Compiled for sm_80, the PTX has this many of each instruction. Everything inside the loop over K tiles is unrolled.
+# The PTX has this many of each instruction. Everything inside the loop over K tiles is unrolled.
 
 # %%
 SQUARE = [TensorSpec((4096, 4096), "bf16")] * 3
@@ -810,15 +820,25 @@ show_figure("gemm_ladder_10")
 # %% [markdown]
 # Notebook 12 explains the dip at 3072. On an **A100** cuBLAS uses mma.sync as well; Schreiber's first kernel is
 # published there at 101% of cuBLAS at 2048³. On a **Hopper** GPU cuBLAS uses WGMMA, which reads its operands from
-# shared memory. mma.sync cannot keep up: even with nothing to wait for, it ends at the red dotted line (623 TFLOP/s).
-# There the fair comparison is with other kernels made of mma.sync, such as NVIDIA's example in the figure.
+# shared memory. mma.sync cannot keep up: a kernel of mma.sync alone, on registers that nothing fills anew, ends at the
+# red dotted line (623 TFLOP/s, measured). There the fair comparison is with other kernels made of mma.sync, such as
+# NVIDIA's in the figure, CUTLASS's example in CuTe for Ampere: at 4096³ one buffer has 88% of its speed.
 #
-# The next page lets loads and arithmetic overlap.
+# Where do the 350 µs of an H200 go?
+
+# %%
+print(f"mma.sync alone: {2 * 4096**3 / 623e6:.0f} µs")
+with suppress(NotImplementedError):
+    loaded = loaded_bytes(4096, 4096, 4096, *config.tile[:2])
+    print(f"all blocks load {loaded / 1e9:.2f} GB: in 350 µs {loaded / 350e6:.1f} TB/s; memory has 4.8")
+
+# %% [markdown]
+# So L2 serves part of the loads, and for at least 130 µs no tensor core multiplies: they wait for loads. The next page
+# lets the two overlap.
 #
 # ## What to remember
 #
-# - Most parts of a GEMM are layouts: of shared memory, of threads and of warps over a tile, of registers. You can
-#   change one and leave the others.
+# - Most parts of a GEMM are layouts: of shared memory, of threads and warps over a tile, of registers.
 # - The same registers have two views: `cute.copy` fills ldmatrix's, `cute.gemm` takes the MMA's.
 # - A barrier has two sides, *the data has arrived* and *the buffer is free*; a loop with one buffer needs both.
 # - To bring data to another lane, first ask whether a permuted view would do.

@@ -10,8 +10,8 @@
 #
 # The blocks of a GEMM are independent: any order of them gives the same C. But a few hundred blocks run at the same
 # time, and the tiles that they read compete for the L2 cache. A few lines at the top of the kernel choose which tiles
-# are computed *together*. At 8192³ the order in groups of 8 reads less than half as much from an H200's memory, and
-# gains 1.6%.
+# are computed *together*. At 8192³ one order reads less than half as much from an H200's memory as another. What is
+# that worth?
 #
 # > **After this page you can** count the tiles that a wave of blocks reads, test that an order of blocks computes each
 # > tile once, remap the blocks of a kernel, also onto a triangle, compute the L2 hit rate of an order, and predict
@@ -28,7 +28,7 @@ import cutlass
 
 from tutorlib import (
     MEMORY_READ, all_sweep_results, by, check, explore_block_order, hardware_of, l2, show_block_order, show_figure,
-    show_ladder, show_speeds,
+    show_speeds,
 )  # fmt: skip
 from tutorlib.kernels.ampere import GemmConfig, make_gemm, multistage
 
@@ -111,8 +111,7 @@ with suppress(NotImplementedError):  # until you have written visits
 
 # %% [markdown]
 # Where 8 divides the rows, it is raster order, as at the published size: so the order does not explain the step from
-# 111 to 112%. Elsewhere it is wrong: some tiles get two blocks and others none. At square powers of two, where such
-# kernels are usually measured, the bug never shows.
+# 111 to 112%. Elsewhere some tiles get two blocks and others none.
 #
 # ## How high should a group be?
 #
@@ -146,8 +145,7 @@ with suppress(NotImplementedError):  # until you have written best_group
         print(f"{by(grid)} tiles: groups of {best_group(*grid, 264)}")
 
 # %% [markdown]
-# In a C of 8×8 all blocks run in one wave, so every height reads the same tiles. The tall, narrow C is the surprise.
-# Here is a smaller one, with 24 blocks at a time:
+# The tall, narrow C is the surprise. Here is a smaller one, with 24 blocks at a time:
 
 # %%
 show_block_order((16, 5), {f"groups of {n}": partial(l2.grouped, group=n) for n in (4, 1)}, 24)
@@ -161,11 +159,12 @@ show_block_order((16, 5), {f"groups of {n}": partial(l2.grouped, group=n) for n 
 # The top of `make_gemm`'s kernel is `m, n = order(block, rows, columns)`, and everything below it uses only *m* and
 # *n*. Raster order is `block % rows, block // rows`. Now you write `order`, without `l2.grouped`.
 #
-# The block's number is known only at run time. In notebook 11 `if` worked with such a value because `@cute.jit`
-# rewrites a function's branches. `order` has no decorator: Python's own `if`, `min`, `divmod` and `int()` need the
-# value while the kernel is compiled. Arithmetic is traced into the kernel: `//`, `%`, `*`, `+`, `-`, and
-# `cutlass.min(a, b)`. `rows` and `columns` are known while the kernel is compiled, so anything in Python may choose the
-# height of the groups from them.
+# `rows` and `columns` are known while the kernel is compiled, the block's number at run time only:
+#
+# | works at run time | needs the value while the kernel is compiled |
+# |---|---|
+# | `//`, `%`, `*`, `+`, `-`, `cutlass.min(a, b)` | Python's `min`, `divmod`, `int()` |
+# | `if` under `@cute.jit` or `@cute.kernel`, which rewrite it (notebook 11) | `if` without a decorator, as in `order` |
 #
 # **Exercise 12.4** (about 5 lines). Write `in_groups(block, rows, columns)` → `(m, n)`: groups of rows, with a height
 # that you choose.
@@ -232,8 +231,8 @@ check("12.5", tiles_fetched)
 # %% [markdown]
 # Now let your function count for an H200. By [its
 # whitepaper](https://images.nvidia.com/aem-dam/en-zz/Solutions/data-center/nvidia-ampere-architecture-whitepaper.pdf)
-# an A100's L2 has two partitions, each of which caches data for its own SMs. We assume the same here. Then both keep a
-# line that SMs of both sides read, and the model's L2 has half of the bytes.
+# an A100's L2 has two partitions, each of which caches data for its own SMs. If an H200's has, both keep a line that
+# SMs of both sides read, and the model's L2 has half of the bytes. Does it matter? The cell counts with both.
 
 # %%
 h200 = hardware_of("NVIDIA H200")
@@ -241,23 +240,26 @@ ORDERS = {name: l2.ORDERS[name] for name in ("raster", "groups of 4", "groups of
 TILE_BYTES = 128 * 64 * 2
 
 
-def in_lockstep(size, order):
-    """The share of the loads that hit L2, and the bytes from memory."""
+def in_lockstep(size, order, room=h200.l2 // 2):
+    """The share of the loads that hit L2, and the GB from memory."""
     grid, steps = (size // 128, size // 128), size // 64
-    fetched = tiles_fetched(l2.waves(grid, order, 2 * h200.sms), steps, h200.l2 // 2 // TILE_BYTES)
-    return 1 - fetched / (2 * grid[0] * grid[1] * steps), fetched * TILE_BYTES
+    fetched = tiles_fetched(l2.waves(grid, order, 2 * h200.sms), steps, room // TILE_BYTES)
+    return 1 - fetched / (2 * grid[0] * grid[1] * steps), fetched * TILE_BYTES / 1e9
 
 
 with suppress(NotImplementedError):  # until you have written tiles_fetched
     for size in (4096, 8192):
         for name, order in ORDERS.items():
-            hit_rate, from_memory = in_lockstep(size, order)
-            print(f"{size}: {name:12} hit rate {hit_rate:.0%}, {from_memory / 1e9:4.2f} GB from memory")
+            hit_rate, half = in_lockstep(size, order)
+            whole = in_lockstep(size, order, h200.l2)[1]
+            print(
+                f"{size}: {name:12} hit rate {hit_rate:.0%}, {half:.2f} GB from memory; with all of L2 {whole:.2f} GB"
+            )
 
 # %% [markdown]
-# In all its steps together a wave reads more than the model's L2 holds, at both sizes: the next one finds nothing that
-# it needs, and the bytes are your footprints times the steps. At 8192 groups of 8 raise the hit rate from 87 to 92% and
-# take more than a third off the bytes.
+# In all its steps together a wave reads more than half of L2 holds, at both sizes: the next one finds nothing that it
+# needs, and the bytes are your footprints times the steps. At 8192 all of L2 changes nothing; at 4096 it would more
+# than halve the bytes. At 8192 groups of 8 raise the hit rate from 87 to 92% and take more than a third off the bytes.
 #
 # **Predict:** at 8192, how much slower is raster order than groups of 8? How long do the bytes take at the
 # datasheet's bandwidth, 4.8 TB/s, and how long does the arithmetic take, at the 623 TFLOP/s of `mma.sync` alone? The
@@ -270,61 +272,60 @@ explore_block_order(rows=32, columns=32, in_flight=128, l2_mb=30)
 # %% [markdown]
 # ## Measured
 #
-# Here is the same two-stage kernel with its blocks in other orders: on the left its speed, on the right its traffic
-# from memory at 8192, by the GPU's counters.
+# Here is the same two-stage kernel with its blocks in other orders: on the left its speed over raster order, on the
+# right its traffic from memory at 8192, by the GPU's counters.
 
 # %%
 show_figure("gemm_orders")
 
 # %% [markdown]
-# The numbers: each order's speed relative to raster order; then, at 8192, the bytes by your count and by the counters.
-# *Alone* is the time that the counted bytes take at the datasheet's bandwidth.
+# The numbers at 8192³. *Alone* is the time of the counted bytes at the datasheet's bandwidth. Beside the bytes in
+# lockstep are those with a drift that fits raster order: the course's model of the explorer, `l2.traffic`.
 
 # %%
 with suppress(NotImplementedError):  # until you have written tiles_fetched
     for swept in all_sweep_results("gemm_orders"):
-        times = {
-            name: {point.measurement.shape: point.measurement for point in swept.of_kernel(name)} for name in ORDERS
+        size = max(swept.shapes)[0]
+        took = {name: swept.of_kernel(name) for name in ORDERS}
+        took = {
+            name: max(points, key=lambda point: point.measurement.shape).measurement for name, points in took.items()
         }
-        for shape in sorted(swept.shapes):
-            base = times["raster"][shape]
-            print(f"{swept.gpu}, {by(shape)}: raster {base.median_us:,.0f} µs, spread {base.spread:.1%}")
-            for name in list(ORDERS)[1:]:
-                took = times[name][shape]
-                print(f"  {name:12} speed {base.median_us / took.median_us - 1:+.1%}, spread {took.spread:.1%}")
+        print(f"{swept.gpu}: arithmetic alone {2 * size**3 / 623e6:,.0f} µs")
         for name, order in ORDERS.items():
-            lockstep = in_lockstep(8192, order)[1]
-            counted = swept.counters[name][MEMORY_READ]
-            alone = 1e6 * counted / hardware_of(swept.gpu).bandwidth
+            one, counted = took[name], swept.counters[name][MEMORY_READ]
+            drifted = l2.traffic((64, 64), order, 128, (TILE_BYTES, TILE_BYTES), 264, h200.l2 // 2, drift=0.074).fetched
             print(
-                f"{name:12} {lockstep / 1e9:.2f} GB in lockstep, {counted / 1e9:.2f} counted: {alone:3.0f} µs alone, "
-                f"the kernel {times[name][shape].median_us:,.0f} µs"
+                f"{name:12} GB: lockstep {in_lockstep(size, order)[1]:.2f}, drift {drifted / 1e9:.2f}, counted "
+                f"{counted / 1e9:.2f}; alone {1e6 * counted / h200.bandwidth:3.0f} µs; kernel {one.median_us:,.0f} µs, "
+                f"{took['raster'].median_us / one.median_us - 1:+.1%}, spread {one.spread:.1%}"
             )
 
 # %% [markdown]
-# **A count is as good as its assumptions.** For groups of 4 and 8 your count is within 3% of the counters. For groups
-# of 16 the counters say 1.44 GB and lockstep 1.19, and for raster order 3.31 and 2.31. A likely reason: real blocks
-# drift apart, and in raster order those that share a tile of A start 64 places apart, so L2 may have dropped it before
-# the later ones ask.
+# **A count is as good as its assumptions.** For groups of 4 and 8 your count is within 3% of the counters. For raster
+# order they say 3.31 GB, and lockstep 2.31: blocks that share a tile of A start 64 places apart, and a drift of 7% is
+# enough for L2 to drop it before the later ones ask. The same drift leaves groups of 16 at 1.19, and the counters say
+# 1.44: that remains open.
 #
 # **Fewer bytes are not more speed.** At 8192 groups of 8 read less than half as much as raster order, and gain under
-# 2%. Groups of 4 read a quarter less, and are slower. The bytes alone take less time than the kernel, in every order:
-# the copies run beside the arithmetic, and as long as they arrive in time, their origin does not matter.
+# 2%. Groups of 4 read a quarter less, and are slower. In every order the arithmetic alone takes more than twice as long
+# as the bytes, and the copies run beside it: as long as they arrive in time, their origin does not matter.
 #
-# So a better hit rate is worth your time where memory is close to being the limit: on a GPU with a smaller L2, less
-# bandwidth or faster arithmetic. Notebook 07's cuTile GEMM, by WGMMA, is such a case: at 8192³ strips of 8 rows raise
-# it from 652 to 746 TFLOP/s on an H200.
+# So a better hit rate is worth your time where memory is close to being the limit. Notebook 07's cuTile GEMM, by WGMMA,
+# is nearer to it:
+#
+# | at 8192³ on an H200 | arithmetic alone | groups or strips of 8 gain |
+# |---|---|---|
+# | this page's kernel | 1,765 µs, at the 623 TFLOP/s of mma.sync | 1.6% |
+# | notebook 07's, tiles of 128×128 | 1,112 µs, at the datasheet's 989 TFLOP/s | 14%: from 652 to 746 TFLOP/s |
 #
 # ## Is it partition camping?
 #
-# Schreiber's article gives another reason to remap blocks. If neighboring blocks keep reading addresses that belong to
-# the *same* memory channel, that channel queues while the others idle: **partition camping**. On GPUs of 2009 a few
-# bits of the address selected the channel.
+# Schreiber's article gives another reason to remap blocks: **partition camping**, when neighboring blocks keep reading
+# from the *same* memory channel, and the others idle.
 #
-# Turn it into a prediction. Blocks walk along K together, at addresses that differ by multiples of a row. With K = 8192
-# a row is 2¹⁴ bytes; with K = 8128 or 8256 it is not a power of two. If a few bits still selected the channel, 8192
-# would be slower than its neighbors, most of all with a tall A, where memory is close to being the limit. In TFLOP/s
-# (*8192* is 8192³):
+# Blocks walk along K together, at addresses that differ by multiples of a row. With K = 8192 a row is 2¹⁴ bytes, a
+# power of two, unlike with K = 8128 or 8256. If a few bits of the address selected the channel, 8192 would be slower
+# than its neighbors, most of all with a tall A, where memory is close to being the limit. In TFLOP/s:
 
 # %%
 show_speeds("gemm_pitch")
@@ -379,22 +380,25 @@ check("12.6", busy)
 show_speeds("gemm_waves")
 
 # %% [markdown]
-# With three stages the slowest size is 2560; the count of waves said 2944. (With two they differ by less than 1%.) Here
-# is your count beside the three-stage kernel, both in units of their value at 3584:
+# With three stages the slowest size is 2560; the count of waves said 2944.  Here
+# is your count beside both kernels, in units of the value at 3584:
 
 # %%
 with suppress(NotImplementedError):  # until you have written busy
     for swept in all_sweep_results("gemm_waves"):
-        speeds = {point.measurement.shape[0]: point.measurement.tflops for point in swept.of_kernel("13 three stages")}
-        sms = hardware_of(swept.gpu).sms
-        for size in sorted(speeds):
-            predicted = busy(size, size, (128, 128), sms) / busy(3584, 3584, (128, 128), sms)
-            print(f"{swept.gpu}, {size}: predicted {predicted:.2f}, measured {speeds[size] / speeds[3584]:.2f}")
+        three, two = (
+            {point.measurement.shape[0]: point.measurement.tflops for point in swept.of_kernel(name)}
+            for name in ("13 three stages", "12 grid swizzle")
+        )
+        for size in sorted(three):
+            share, whole = (busy(n, n, (128, 128), hardware_of(swept.gpu).sms) for n in (size, 3584))
+            measured = f"three stages {three[size] / three[3584]:.2f}, two {two[size] / two[3584]:.2f}"
+            print(f"{swept.gpu}, {size}: predicted {share / whole:.2f}, {measured}")
 
 # %% [markdown]
-# Three lines of counting predict the speed of the three-stage kernel within 3%, the slowest size included. This page's
-# kernel falls further short where the last wave has at most 132 blocks, at 2944, 3072 and 3840: a block alone on its SM
-# has no other block that fills its pauses. cuBLAS can choose among several tile sizes.
+# Three lines of counting predict the speed of the three-stage kernel within 3%, the slowest size included. With two
+# stages the kernel falls further short where the last wave has at most 132 blocks, at 2944, 3072 and 3840: a block
+# alone on its SM has no other block that fills its pauses. cuBLAS can choose among several tile sizes.
 #
 # ## Your kernel: half of a symmetric matrix
 #
@@ -414,8 +418,7 @@ with suppress(NotImplementedError):  # until you have written busy
 #   the same products in the same order.
 # - `block=(16, 16, 1)` makes `cute.arch.thread_idx()` (x, y, 0). The launch is as in 10.12.
 #
-# The check counts blocks and stores, not sectors: this kernel is about the map, and its loads from global memory are
-# not coalesced.
+# The check counts blocks and stores; the loads are not coalesced.
 
 
 # %%
@@ -464,11 +467,7 @@ check("12.7", gram)
 # %% [markdown]
 # ## The ladder so far
 #
-# 12.4 is timed at 8192³; its gain over raster order is the +1.6% of *Measured*. In the figure *12 grid swizzle* covers
-# *11 two buffers* up to 4096: there the course's order is raster order.
-
-# %%
-show_ladder("12")
+# *12 grid swizzle* covers *11 two buffers* up to 4096: there the course's order is raster order.
 
 # %%
 show_figure("gemm_ladder_12")
@@ -494,8 +493,7 @@ show_figure("gemm_ladder_12")
 # blocks bring now?</summary>
 #
 # Probably more. The bytes take as long as before, which is now a larger share of the kernel's time. Where they take
-# longer than the arithmetic, the kernel waits for memory, and fewer bytes are less time. Work out which it is before
-# you expect a gain; notebook 15 measures.
+# longer than the arithmetic, the kernel waits for memory, and fewer bytes are less time.
 #
 # </details>
 #

@@ -695,7 +695,7 @@ show_ladder("13.4", "14")
 show_figure("gemm_ladder_14")
 
 # %% [markdown]
-# On the course's GPUs the new instructions make the kernel about 1.6 times as fast as 13.4's: at 4096³ it has 0.97 to
+# On the course's GPUs the new instructions make the kernel about 1.6 times as fast as 13.3's: at 4096³ it has 0.97 to
 # 0.98 of cuBLAS's speed. At 1024 it has 0.58: 32 tiles occupy 32 of 132 SMs. It dips at 3072: 288 tiles of 128×256 on
 # 132 SMs are 2.2 waves, and the third one has work for 24 SMs.
 #

@@ -7,7 +7,6 @@ import numpy as np
 import torch
 
 from tests.pages.table import right, wrong
-from tutorlib.exercises.judges import p13
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.models.memory import blocks_per_sm as fit
 

@@ -77,8 +77,6 @@ LOADED = value_exercise(
         "each_matrix_once": lambda m, n, k, tm, tn: (m + n) * k * 2,
         "elements": lambda m, n, k, tm, tn: loaded_bytes(m, n, k, tm, tn) // 2,
         "rounded_down": lambda m, n, k, tm, tn: (m // tm) * (n // tn) * (tm + tn) * k * 2,
-        "c_counted": lambda m, n, k, tm, tn: loaded_bytes(m, n, k, tm, tn) + 2 * m * n,
-        "b_missing": lambda m, n, k, tm, tn: loaded_bytes(m, n, k, tm, tn) * tm // (tm + tn),
     },
 )
 
@@ -221,10 +219,7 @@ FRAGMENT_EXERCISES = (
         mistakes={
             "matrices_exchanged": lambda lane: (lane % 8 + lane // 16 * 8, lane // 8 % 2 * 8),
             "rows_once_more": lambda lane: (lane % 16, 0),
-            "second_chunk_at_1": lambda lane: (lane % 16, lane // 16),
             "turned": lambda lane: (lane // 16 * 8, lane % 16),
-            "received_element": lambda lane: (lane // 4, lane % 4 * 2),
-            "matrices_alternate": lambda lane: (lane // 2, lane % 2 * 8),
         },
     ),
 )

@@ -2,15 +2,13 @@
 
 from functools import partial
 from itertools import product
-from math import isclose
-from typing import Any
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.facts import ahead, at_most, fetched, issued, lean, looped, overlap, reread
 from tutorlib.checking.part import inside
 from tutorlib.checking.randomness import beside
 from tutorlib.exercises.judges.ampere import COURSE_LOOPS, ampere
-from tutorlib.exercises.values import Draw, value_exercise
+from tutorlib.exercises.values import Draw, near, value_exercise
 from tutorlib.models.timelines import Timeline
 from tutorlib.problems.catalogue import gemm
 
@@ -26,13 +24,6 @@ PIPELINE = inside(ampere, "main_loop", small={(65, 72, 328): TWO_SMALL, (64, 64,
 
 def period(stages: int, latency: int, transfer: int, compute: int, barriers: int) -> float:
     return Timeline(stages, latency, transfer, compute, tiles=1, at_once=barriers == 2).period
-
-
-def is_period(got: Any, *args: int) -> str | None:
-    want = period(*args)
-    if type(got) not in (int, float):
-        return f"it should be a number, {want:g}"
-    return None if isclose(got, want, rel_tol=1e-6) else f"it should give {want:g}"
 
 
 def times(stages: tuple[int, ...], barriers: int = 2) -> list[tuple[int, int, int, int, int]]:
@@ -62,7 +53,7 @@ EXERCISES = (
             "more buffers": beside(times((3, 6)), machines((3, 4, 5, 6, 8))),
             "one barrier a tile": beside(times((2, 3, 6), 1), machines((2, 3, 4, 6, 8), 1)),
         },
-        holds=is_period,
+        holds=near(period),
         mistakes={
             "no_latency": lambda n, latency, transfer, compute, barriers: period(n, 0, transfer, compute, barriers),
             "no_compute": lambda n, *times: max(*times[1:3], sum(times[:2]) / n),

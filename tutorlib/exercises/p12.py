@@ -3,16 +3,15 @@
 from collections.abc import Hashable, Iterable, Iterator
 from functools import lru_cache, partial
 from itertools import product
-from math import ceil, isclose
+from math import ceil
 from random import Random
-from typing import Any
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.facts import blocks, stored_once
 from tutorlib.checking.library_use import of_course
 from tutorlib.checking.randomness import beside
 from tutorlib.exercises.judges.p12 import BlockOrder
-from tutorlib.exercises.values import Draw, drawn, value_exercise
+from tutorlib.exercises.values import Draw, drawn, near, value_exercise
 from tutorlib.models import l2
 from tutorlib.models.l2 import Order, Tile
 from tutorlib.problems.catalogue import accumulation, gemm
@@ -49,8 +48,6 @@ READING = value_exercise(
     },
     mistakes={
         "tiles": lambda tiles: 2 * len(tiles),
-        "of_c": lambda tiles: len(set(tiles)),
-        "mixed": lambda tiles: len({x for tile in tiles for x in tile}),
         "b_forgotten": lambda tiles: len({m for m, _ in tiles}),
         "a_forgotten": lambda tiles: len({n for _, n in tiles}),
     },
@@ -226,15 +223,6 @@ def busy(m: int, n: int, tile: tuple[int, int], sms: int) -> float:
     return m * n / (ceil(tiles / sms) * sms * tile[0] * tile[1])
 
 
-def nearly_busy(got: Any, m: int, n: int, tile: tuple[int, int], sms: int) -> str | None:
-    want = busy(m, n, tile, sms)
-    if type(got) not in (int, float):
-        return f"it should be a number, {want:.7g}"
-    if got > 1 + 1e-6:
-        return "a share of the time is at most 1"
-    return None if isclose(got, want, rel_tol=1e-6) else f"it should give {want:.7g}"
-
-
 def some_product(whole: bool, most: int = 6000) -> Draw:
     """Calls with a random C, of whole tiles or of any size."""
 
@@ -265,7 +253,7 @@ BUSY = value_exercise(
         "partial tiles": beside(ON_EDGES, some_product(whole=False)),
         "fewer tiles than SMs": beside(SMALL, some_product(whole=False, most=300)),
     },
-    holds=nearly_busy,
+    holds=near(busy),
     mistakes={"idle_share": lambda m, n, tile, sms: 1 - busy(m, n, tile, sms)},
 )
 

@@ -12,7 +12,7 @@ from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import Small, inside
 from tutorlib.checking.randomness import beside
 from tutorlib.exercises.judges.ampere import COURSE_LOOPS, ampere
-from tutorlib.exercises.judges.p13 import Configured, InGroups, narrow_copies
+from tutorlib.exercises.judges.p13 import Configured, InGroups, between_mmas, narrow_copies
 from tutorlib.exercises.values import value_exercise
 from tutorlib.models.memory import A100, H100, SM, blocks_per_sm
 from tutorlib.problems.catalogue import gemm, gemm_m_major
@@ -101,7 +101,7 @@ EXERCISES = (
     ),
     gemm_exercise(
         ("13.4", "your kernel", 4),
-        part=InGroups(tuned=True),
+        part=InGroups(),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync", "st.global.v4"),
         shared_rules=(facts.stored_once,),
         spills=False,
@@ -112,9 +112,10 @@ EXERCISES = (
             facts.issued("mma.sync") <= 18_432,
             facts.reread <= 0.15,
             facts.issued("bar.sync") <= facts.issued("cp.async.commit_group"),
-            facts.overlap >= 0.4,
+            facts.overlap >= 0.5,
+            between_mmas,
         ),
-        tiers=(0.8, 0.95),
+        tiers=(0.8, 0.97),
         library=of_course("ampere.gemm", "in_eights") | COURSE_LOOPS,
     ),
     value_exercise(

@@ -1,6 +1,7 @@
 """Exercises whose answer is a function, written as a table: the reference, the calls of each case, known mistakes."""
 
 from collections.abc import Callable, Iterable, Mapping
+from math import isclose
 from random import Random
 from typing import Any
 
@@ -41,6 +42,17 @@ def value_exercise(
 def case_exercise(head: tuple[str, str, int], *cases: Case, **settings: Any) -> ValueExercise:
     """An exercise whose answer these cases judge. head: id, title, points. settings: of ValueExercise."""
     return ValueExercise.of(head, cases=cases, **settings)
+
+
+def near(wanted: Callable[..., float]) -> Law:
+    """The law of a number that `wanted` gives, up to rounding."""
+
+    def holds(got: Any, *args: Any) -> str | None:
+        want = wanted(*args)
+        right = type(got) in (int, float) and isclose(got, want, rel_tol=1e-6)
+        return None if right else f"it should give {want:.7g}"
+
+    return holds
 
 
 def drawn(seed: int, draw: Draw, n: int = 25, known: Iterable[tuple] = ()) -> Drawn:

@@ -9,7 +9,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Rectangle
 
 from tutorlib.draw.palette import CATEGORIES, EMPTY, FAINT, INK, MARK, RAMP, SHADES
-from tutorlib.figures.style import draw_ratios, label_ends, say_where, tidy_axes
+from tutorlib.figures.style import say_where, tidy_axes
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.cutile import space
 from tutorlib.machine.features import hardware_of
@@ -111,13 +111,21 @@ def hints(config: dict) -> str:
     return f"{config['num_worker_warps']} warps" + (f", {config['num_ctas']} CTAs" if config["num_ctas"] > 1 else "")
 
 
-def draw_orders(ratio: Axes, memory: Axes, swept: SweepResults) -> None:
-    """Speed over size of each order of blocks; bytes read from memory at the largest, counted and modeled."""
-    draw_ratios(ratio, swept)
-    ratios = [point.measurement.ratio for point in swept.points]
-    ratio.set_ylim(min(ratios) - 0.05, 1.02)
-    say_where(ratio, swept)
-    label_ends(ratio)
+def draw_orders(gain: Axes, memory: Axes, swept: SweepResults) -> None:
+    """Speed over the first order's at each size, with the spread; bytes read from memory at the largest, counted."""
+    first, *others = swept.names
+    for n, name in enumerate(others):
+        for x, shape in enumerate(sorted(swept.shapes)):
+            of = {point.name: point.measurement for point in swept.at(shape)}
+            faster, label = of[first].median_us / of[name].median_us - 1, name if x == 0 else None
+            gain.bar(x + n / 4, 100 * faster, 0.22, yerr=100 * of[name].spread, color=CATEGORIES[n], label=label)
+    gain.axhline(0, color=INK)
+    gain.set_xticks(range(len(swept.shapes)), [str(shape[0]) for shape in sorted(swept.shapes)])
+    gain.set_xlabel("M = N = K, elements")
+    gain.set_ylabel(f"speed over {first} order, %, and spread")
+    gain.legend(loc="lower right", frameon=False)
+    say_where(gain, swept)
+    tidy_axes(gain)
     draw_memory(memory, swept)
 
 

@@ -818,6 +818,7 @@ SWEEPS: dict[str, Callable[[], Sweep]] = {  # gemm_nvidia raises NoExample where
     "gemm_rungs": lambda: Sweep(GEMM, rungs(GEMM), SQUARES, look=mma_sync_alone),
     "gemm_nvidia": lambda: Sweep(problem := against_nvidia(), rungs(problem, AMPERE_RUNGS), SQUARES[:3]),
     "gemm_stages": lambda: staged(STAGED, SQUARES[:1]),
+    "gemm_unfitted": lambda: staged(STAGED, SQUARES[2:3]),
     "gemm_depth": lambda: staged(DEEP, DEPTHS),
     "gemm_orders": gemm_orders,
     "gemm_pitch": gemm_pitch,

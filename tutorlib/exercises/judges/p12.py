@@ -62,7 +62,6 @@ class OrderFlaw(FailureKind):
     """Faults in an order of blocks."""
 
     EXCHANGED = "row and column exchanged"
-    ONE_TILE = "one tile for all blocks"
     OUTSIDE = "a tile outside"
     TWICE = "a tile computed twice"
     NO_TILE = "no tile"
@@ -128,8 +127,6 @@ def find_flaw(tiles: list[Tile], rows: int, columns: int) -> str:
     if {(n, m) for m, n in tiles} == inside:
         what = "its answer is right with its two numbers exchanged: a tile is (m, n), the row of tiles first."
         return Flaw(what, OrderFlaw.EXCHANGED)
-    if len(set(tiles)) == 1:
-        return Flaw(f"every block computes {tiles[0]}.", OrderFlaw.ONE_TILE)
     missing = f"No block computes {min(inside - set(tiles))}."
     if outside := [(block, tile) for block, tile in enumerate(tiles) if tile not in inside]:
         block, tile = outside[0]

@@ -1,6 +1,7 @@
 """What the process of an answer needs of page 13's exercises."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import unwrap
 
@@ -15,21 +16,10 @@ from tutorlib.compiling.spec import TensorSpec
 from tutorlib.exercises.judges.p12 import OrderFlaw, little_saved
 from tutorlib.failure import Fail, FailureKind, Flaw
 from tutorlib.kernels.ampere.config import GemmConfig
-from tutorlib.machine import device
-from tutorlib.machine.features import MMA_SYNC
-from tutorlib.models.memory import H100, SM
+from tutorlib.models.memory import H100, blocks_per_sm
 from tutorlib.problems.differences import count
 from tutorlib.problems.problem import Shape
-
-# The four limits of the blocks on an SM, each by itself.
-
-
-def four_limits(sm: SM, smem_bytes: int, registers: int, threads: int) -> tuple[int, int, int, int]:
-    """Blocks by shared memory, registers, threads, and blocks."""
-    warps = sm.registers // sm.partitions // (-(-32 * registers // sm.register_unit) * sm.register_unit) * sm.partitions
-    by_registers = warps // (threads // 32)
-    return sm.shared // (smem_bytes + sm.reserved), by_registers, sm.threads // threads, sm.blocks
-
+from tutorlib.simulate.ptx.report import Report
 
 # Answers that configure the GEMM of `kernels.ampere`.
 
@@ -55,18 +45,18 @@ class Configured(Part):
             return wrong(Flaw(f"it returns {config!r}, not a GemmConfig.", Fail.GIVES(type=type(config).__name__)))
         if config.stages < 2:
             return wrong(Flaw(f"{count(config.stages, 'stage')}: the loop needs two or more.", Fail.CONFIG))
-        if device.why_not(MMA_SYNC) and (slow := self.too_slow(answer, config)):
+        if slow := self.too_slow(answer, config):
             return Verdict(points / 2, (slow, "The exercise's table has the five numbers."))
         return None
 
     def too_slow(self, answer: Answer, config: GemmConfig) -> str:
-        """Where no GPU times it: a number by which it is not among the fast ones, as a sentence, or ""."""
+        """A number by which it is not among the fast ones, as a sentence, or ""."""
         compiled = compile_cute(self.host(answer), [TensorSpec((SIZE, SIZE), "bf16")] * 3, "sm_90a")
         if compiled.spill_bytes:
             return ""  # the check says so
         (m, n, k), (down, across), ahead = config.tile, config.warps, config.stages - 1
         rows, columns = config.grid(SIZE, SIZE)
-        blocks = min(four_limits(H100, config.smem_bytes, compiled.registers, config.threads))
+        blocks = blocks_per_sm(H100, config.smem_bytes, compiled.registers, config.threads)
         for has, least, of in (
             (m * n / (m * (across + 1) + n * (down + 1)), INTENSITY, "FLOP for each byte of shared-memory traffic"),
             (blocks * config.threads // 32, WARPS, "warps on an SM"),
@@ -87,21 +77,17 @@ class WholeFlaw(FailureKind):
     """Omissions of a kernel whose result is right."""
 
     RASTER = "blocks in raster order"
-    NOT_TUNED = "not the tuned configuration"
+    IN_FRONT = "loads in front"
+    BRANCH = "branch in a step"
     NARROW = "narrow copies"
 
 
 @dataclass(frozen=True, kw_only=True)
 class InGroups(Part):
-    """A host function whose code names the reader's `in_groups`; tuned: and `tuned`."""
-
-    tuned: bool = False
+    """A host function whose code names the reader's `in_groups`."""
 
     def look(self, answer: Answer, points: float) -> Verdict | None:
         require_jit(answer)
-        if self.tuned and not names_own(answer, "tuned"):
-            what = "it does not take its configuration from the tuned() of 13.3."
-            return Verdict(points - 1, (Flaw(what, WholeFlaw.NOT_TUNED),))
         raster = in_raster(answer)
         return Verdict(points - 1, (raster,)) if raster else None
 
@@ -121,6 +107,25 @@ def in_raster(answer: Answer) -> str:
     except CompileFailed:
         return ""  # the kernel does not compile either
     return Flaw(f"with in_groups, {wasteful} Bring 12.4's.", OrderFlaw.TRAFFIC) if wasteful else ""
+
+
+STEP = {"mma.sync": "M", "cp.async.c": "C", "bar.sync": "|", "bra": "b"}
+
+
+def between_mmas(reports: Sequence[Report]) -> str | None:
+    """That the code of the loop, what a warp issues more than once, has not all cp.async between mma.sync and barrier,
+    or has a branch there.
+    """
+    for report in reports:
+        loop = (one.opcode for one in report.issued if one.warps > report.warps)
+        code = "".join(letter for opcode in loop for begins, letter in STEP.items() if opcode.startswith(begins))
+        step = code[code.find("M") : code.rfind("|")]
+        if "b" in step:
+            return Flaw("a step has a branch between its first mma.sync and its barrier.", WholeFlaw.BRANCH)
+        if not code.count("C") == step.count("C") > 0:
+            what = "a step does not issue all of its cp.async between the first K block's mma.sync and its barrier."
+            return Flaw(what, WholeFlaw.IN_FRONT)
+    return None
 
 
 # 13.6
