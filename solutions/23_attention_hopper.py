@@ -14,7 +14,7 @@
 #
 # The answer of this page is that of FlashAttention-3 ([Shah et al., 2024](https://arxiv.org/abs/2407.08608)). You write
 # the parts of one kernel: `check` compiles the course's kernel with your part in it and simulates it. In the last
-# exercise you write all that a consumer warpgroup does, from an empty cell, around your parts.
+# exercise you write all that a consumer warpgroup does around them.
 #
 # > **After this page you can** use the accumulators of one wgmma as an operand of the next, write an online softmax in
 # > registers, mask it there, order a producer's loads for an overlapped consumer, run a softmax under wgmmas in flight,
@@ -42,9 +42,9 @@ from tutorlib.kernels.attention import (
 # ## Count before you schedule
 #
 # A thread block of the kernel has 128 queries, 64 for each of two consumer warpgroups. It walks over the keys, 128 at a
-# time: a **block of keys**, the kernel's `n_block`. For each one, a warpgroup computes S = Q Kᵀ, a tile of 64×128 scores,
-# then P, their exponentials, then O += P V. Exponentials have a unit of their own. **Predict:** how long
-# do the exponentials take, as a fraction of the time that the tensor cores need?
+# time: a **block of keys**, the kernel's `n_block`. For each one, a warpgroup computes S = Q Kᵀ, a tile of 64×128
+# scores, then P, their exponentials, then O += P V. Exponentials have a unit of their own. **Predict:** how long do the
+# exponentials take, as a fraction of the time that the tensor cores need?
 
 # %%
 HEAD_DIM, ROWS, KEYS = 128, 64, 128
@@ -311,9 +311,8 @@ def hidden(thread, m_block, n_block, keys, tile, causal):
 check("23.5", hidden)
 
 # %% [markdown]
-# As in 22.3, a tile of queries has blocks of keys that all its rows see whole, blocks that some row does not see whole,
-# and blocks that no row sees. Only the second kind needs the mask, and the third need not be computed. **Predict:** in
-# a causal kernel with 4,096 queries and keys, what fraction of the blocks needs the mask?
+# As in 22.3, blocks that all rows of a tile see whole need no mask, and blocks that no row sees are not computed.
+# **Predict:** in a causal kernel with 4,096 queries and keys, what fraction of the blocks needs the mask?
 
 # %%
 TILE, TOKENS = (128, 128), 4096
@@ -379,8 +378,8 @@ check("23.6", produce)
 # %% [markdown]
 # ## The consumer's step
 #
-# After S of the last block and its softmax, everything a warpgroup does repeats. That is a **step**: S of this block, P V
-# of the block before, the softmax of this block. P V of block 0 is left at the end:
+# After S of the last block and its softmax, everything a warpgroup does repeats. That is a **step**: S of this block, P
+# V of the block before, the softmax of this block. P V of block 0 is left at the end:
 
 # %%
 show_attention("ping-pong, overlap")
@@ -443,9 +442,9 @@ check("23.7", step)
 
 # %% [markdown]
 # S is issued first, so `wait_group(1)` waits for S alone, and the softmax runs while P V, the newer group, is in
-# flight. O is rescaled *after* P V of the block before: that P was computed relative to the old maximum, like everything
-# in O. Overlap costs registers: S, the bf16 P that the wgmmas are still reading, and O are all live at once. And O is
-# rescaled in every step, by 1 where no maximum grew: that takes no branch, but it takes cycles.
+# flight. O is rescaled *after* P V of the block before: that P was computed relative to the old maximum, like
+# everything in O. Overlap costs registers: S, the bf16 P that the wgmmas are still reading, and O are all live at once.
+# And O is rescaled in every step, by 1 where no maximum grew: that takes no branch, but it takes cycles.
 
 # %%
 print(f"to rescale O: {ROWS * HEAD_DIM / 128:.0f} cycles of the SM's 128 fp32 units; exponentials: {exponentials:.0f}")
@@ -573,16 +572,16 @@ show_source(attend_tile)
 # only when it has ended, and until its first loads have arrived, the tensor cores idle. A **persistent** thread block,
 # as in notebook 15, takes tile after tile: the producer warp loads the next tile's Q, K and V while the consumers
 # finish this one. In these pictures the numbers are tiles of queries, `Q` marks the wait for a tile's first data and
-# `O` a warpgroup's epilogue. (The lengths are chosen for the drawing.)
+# `O` a warpgroup's epilogue.
 
 # %%
 show_tiles("a thread block for each tile", "persistent")
 
 # %% [markdown]
-# Which tiles does a thread block take? In notebook 15 they follow from its number. Under a causal mask tiles differ in
-# length. Take the longest tiles of each sequence first. Then either assign tile i to SM i mod 132 ("in turns"), or let
-# each SM draw the next tile when it is done with one. **Predict** for both, with 4 sequences of 4,096 tokens and 16
-# heads: how much later than with a perfect division does the last SM end?
+# Which tiles does a thread block take? Under a causal mask tiles differ in length, so take the longest of each sequence
+# first. Then either assign tile i to SM i mod 132 ("in turns"), or let each SM draw the next tile when it is done with
+# one. **Predict** for both, with 4 sequences of 4,096 tokens and 16 heads: how much later than with a perfect division
+# does the last SM end?
 
 # %%
 SMS, HEADS, BATCHES = 132, 16, 4
@@ -602,24 +601,21 @@ print(f"in turns: {last_end(lengths, draws=False) - 1:.1%} later; drawn: {last_e
 
 # %% [markdown]
 # So the tiles are drawn, all tiles of a sequence before those of the next, so that the thread blocks share its K and V
-# in L2. To draw, the producer warp adds 1 to a counter in global memory, atomically; the old value is the tile's
-# number.
+# in L2. To draw, the producer warp increments a counter in global memory, atomically.
 #
 # ## Behind torch's operator
 #
-# The course has registered this kernel as you registered yours in 19.4: as a custom op with a fake and a backward. Up
-# to d = 128 the backward pass is one CuTe kernel with five products. Its blocks add their parts of dQ in any order, so
-# the last bits of dQ change from run to run. Beyond d = 128 the backward pass is the cuTile kernels of notebook 22's
-# appendix. Models call a function with the signature of `torch.nn.functional.scaled_dot_product_attention`. It passes
-# on to torch the calls that the kernel cannot handle, and counts them by reason.
+# The course has registered this kernel as you registered yours in 19.4: as a custom op with a fake and a backward. (The
+# backward pass is 22's, up to d = 128 in CuTe: the last bits of dQ change from run to run.) Models call a function with
+# the signature of torch's. It passes on to torch the calls that the kernel cannot handle, and counts them by reason.
 
 # %%
 show_source(scaled_dot_product_attention)
 
 # %% [markdown]
-# On the CPU the operator computes with torch, forward and backward, so you can test a model anywhere. Here is the
-# attention layer of a small transformer, once with torch's function and once with the operator: a test of the wiring,
-# not of the kernel. The last call has a head_dim that the kernel cannot handle.
+# Here is the attention layer of a small transformer, once with torch's function and once with the operator. On the CPU
+# the operator computes with torch: this tests the wiring, not the kernel. The last call has a head_dim that the kernel
+# cannot handle.
 
 
 # %%
@@ -653,8 +649,8 @@ print("left to torch:", dict(left_to_torch))
 # %% [markdown]
 # ## Measured
 #
-# The pictures show the speed of the course's kernels, in CuTe and in cuTile, beside torch's attention on cuDNN, over
-# the length of the sequences. The batch shrinks as they grow: each panel has 16,384 tokens everywhere.
+# The pictures show the speed of the course's kernels beside torch's attention on cuDNN, by the length of the sequences,
+# with 16,384 tokens in all.
 
 # %%
 show_figure("attention_ladder")
