@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 120
+#     minutes: 130
 #     appendix: 30
 #     summary: Softmax and two GEMMs in one kernel, causal, grouped, for one query; the appendix has the backward pass.
 # ---
@@ -19,7 +19,7 @@
 # > and combine partial results whose keys were split among blocks. The appendix computes a gradient without storing the
 # > weights.
 # >
-# > **It takes** about 120 minutes, on any machine; its appendix about 30 more.
+# > **It takes** about 130 minutes, on any machine; its appendix about 30 more.
 
 # %%
 import math
