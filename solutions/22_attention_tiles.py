@@ -671,5 +671,5 @@ for backward in all_sweep_results("attention_backward"):
             print(f"{name}, {group} heads to one of K and V: {min(ratios):.2f} to {max(ratios):.2f}")
 
 # %% [markdown]
-# cuTile's kernels are around 5/7, and lower where heads share K and V. CuTe's is at most 2% behind torch, but for one
+# cuTile's kernels are around 5/7, and lower where heads share K and V. CuTe's is at most 3% behind torch, but for one
 # case: with a mask and 8 heads of Q to each of K and V it falls to 0.73, because a few blocks have much of the work.
