@@ -297,7 +297,7 @@ check("21.8", fix_matmul)
 # **cuda-gdb** is for a kernel that hangs: `cuda-gdb -p PID` attaches to the process, `info cuda warps` shows where each
 # warp of the SM is, `cuda block 0 thread 64` switches to a thread and `bt` shows its line.
 #
-# Here is a race, and what the simulator behind `explain` says of it. The result is right in its run:
+# Here is a race, and what the simulator behind `explain` says of it. The result is right:
 
 # %%
 from cutlass import Float32, cute
