@@ -676,15 +676,7 @@ for waits in (False, True):
 #
 # </details>
 #
-# <details><summary>2. A cache is keyed by dtype and leading mode only. A caller passes <code>x[:, 1:]</code>, of fp16.
-# What happens?</summary>
-#
-# Its address is 2 bytes past a multiple of 16. A kernel compiled for 16-byte accesses fails with a misaligned-address
-# error, after which the process cannot use the GPU.
-#
-# </details>
-#
-# <details><summary>3. You change a helper function that the kernel calls, and the results stay the same. Where do you
+# <details><summary>2. You change a helper function that the kernel calls, and the results stay the same. Where do you
 # look?</summary>
 #
 # In every cache whose key ignores the source: the dictionary of a running notebook, and the folder of object files. A
@@ -692,7 +684,7 @@ for waits in (False, True):
 #
 # </details>
 #
-# <details><summary>4. A GEMM, launched with PDL, multiplies the activations of the kernel before it by weights. What
+# <details><summary>3. A GEMM, launched with PDL, multiplies the activations of the kernel before it by weights. What
 # may it do before its <code>griddepcontrol_wait</code>?</summary>
 #
 # Initialize its barriers and load the weights. Not load activations, and not store C into memory that the kernel before

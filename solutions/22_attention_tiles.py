@@ -566,14 +566,7 @@ for decode in all_sweep_results("decode"):
 #
 # </details>
 #
-# <details><summary>2. With tiles of 128 queries and 64 keys, how many tiles of keys does causal block 5 visit, and how
-# many of them with a mask? There are many keys.</summary>
-#
-# Its queries are 640 … 767. It visits 768 / 64 = 12 tiles; the first 641 // 64 = 10 need no mask, so 2 are masked.
-#
-# </details>
-#
-# <details><summary>3. A part of a split has only keys that are masked. Which total and lse does it have, and what must
+# <details><summary>2. A part of a split has only keys that are masked. Which total and lse does it have, and what must
 # the kernel that computes it avoid?</summary>
 #
 # Its total is 0 and its lse is -∞, so its weight in the combination is 0. But with largest = -∞, s - largest is
@@ -582,7 +575,7 @@ for decode in all_sweep_results("decode"):
 #
 # </details>
 #
-# <details><summary>4. A prompt arrives in chunks: there are more keys than queries, and the last query sees the last
+# <details><summary>3. A prompt arrives in chunks: there are more keys than queries, and the last query sees the last
 # key. What changes in <code>key_tiles</code>? And if a query sees only the last w keys?</summary>
 #
 # Query i sees keys 0 … i + keys - queries, so both ends grow by keys - queries. (PyTorch's <code>is_causal</code>, like
