@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 95
+#     minutes: 110
 #     appendix: 20
 #     summary: What a launch costs; caches of compiled kernels, CUDA graphs, kernels saved for other GPUs.
 # ---
@@ -9,15 +9,17 @@
 # %% [markdown]
 # # 20 · Compile once
 #
-# Notebooks 05 to 18 were about GPU time; this one is about host time. The first call of a GEMM costs the host hundreds
-# of milliseconds, and each later call can cost 45 µs, longer than many kernels run. Where does the first call spend its
+# Notebooks 05 to 19 were about GPU time; this one is about host time, which each launch of 19's operators costs. The
+# first call of a GEMM costs the host hundreds of milliseconds, and each later call can cost 45 µs, longer than many
+# kernels run. Where does the first call spend its
 # time, how much of that does the second call repeat, and how cheap can a launch be?
 #
 # > **After this page you can** predict which calls recompile, cache compiled kernels under a key that is neither too
-# > coarse nor too fine, launch as cheaply as PyTorch does, replay launches from a CUDA graph, and save kernels for the
-# > next process and for other GPUs.
+# > coarse nor too fine, launch as cheaply as PyTorch does, replay launches from a CUDA graph, let a kernel start before
+# > the one before it has ended, and save kernels for the next process and for other GPUs.
 # >
-# > **It takes** about 95 minutes, on any machine; its appendix about 20 more.
+# > **It takes** about 110 minutes, on any machine; its appendices, on structs in shared memory and on inline PTX, about
+# > 20 more.
 
 # %%
 import os
@@ -28,8 +30,7 @@ import torch
 from cuda.bindings.driver import CUstream
 
 from tutorlib import (
-    TensorSpec, check, compilations, compile_cute, run_on_gpu, show_later_calls, show_launches, show_new_processes,
-    show_stages,
+    TensorSpec, check, compilations, show_later_calls, show_launches, show_new_processes, show_stages,
 )  # fmt: skip
 
 # %% [markdown]
@@ -49,8 +50,7 @@ show_launches(
 
 # %% [markdown]
 # Host time is hidden as long as each kernel runs longer than its launch takes. A 5 µs kernel whose launch takes 45 µs
-# leaves the GPU idle for 40 of every 45 µs. (The pictures count the first launch as well, during which the GPU has
-# nothing to do.)
+# leaves the GPU idle for 40 of every 45 µs. (The pictures count the first launch, too.)
 #
 # ## Where a first call's time goes
 #
@@ -88,8 +88,7 @@ def double(x: cute.Tensor, y: cute.Tensor, stream: CUstream):
 # | launch | arguments are packed and passed to the driver | yes |
 #
 # The next cell measures the first four on *your* machine; without a GPU it leaves out the fourth. **Predict**: which
-# takes longest for such a small kernel, and which shrinks most when you compile the same function again? The last two
-# lines of the output answer.
+# takes longest for such a small kernel, and which shrinks most when you compile the same function again?
 
 # %%
 from cutlass.cute.runtime import from_dlpack, make_fake_stream
@@ -104,17 +103,19 @@ print("longest, first call:", max(stages, key=lambda stage: getattr(first, stage
 print("shrinks most:", max(stages, key=lambda stage: getattr(first, stage) - getattr(second, stage)))
 
 # %% [markdown]
-# `cute.compile` caches nothing: it compiles every time you call it. Next, a real kernel, the GEMM of notebook 13:
+# `cute.compile` caches nothing: it compiles every time you call it. Only the first trace in a process is longer,
+# because it starts the DSL. Next, a real kernel, the GEMM of notebook 13:
 
 # %%
 from tutorlib.kernels.ladder import AMPERE_RUNGS
 
 gemm = AMPERE_RUNGS[-1].host
 matrix = TensorSpec((4096, 4096), "bf16")
-_ = show_stages("GEMM", gemm, *[matrix.fake() for _ in range(3)], arch="sm_80")
+for attempt in ("GEMM, first", "GEMM, second"):
+    again = show_stages(attempt, gemm, *[matrix.fake() for _ in range(3)], arch="sm_80")
 
 # %% [markdown]
-# The launch takes microseconds, so do everything before it only once.
+# The second trace costs about as much as the first. The launch takes microseconds, so do the rest only once.
 #
 # **Exercise 20.1** (about 6 lines). Write `per_call(way, calls, trace, compile, load, launch)`: the average µs per call
 # over the first `calls` calls of a process. The last four arguments are µs; `compile` is lowering, machine code and
@@ -144,15 +145,16 @@ def per_call(way, calls, trace, compile, load, launch):
 check("20.1", per_call)
 
 # %% [markdown]
-# The next cell averages over a thousand calls of the GEMM above, with its stored times; loading and launching are round
-# numbers.
+# The next cell averages over a thousand calls of the GEMM, with the times of its second compilation; loading and
+# launching are round numbers.
 
 # %%
 for way in ("nothing kept", "traced each time", "kept", "loaded"):
-    print(f"{way:18}{per_call(way, 1000, 140_000, 74_000 + 618_000, 1_000, 10):12,.1f} µs a call")
+    us = per_call(way, 1000, again.trace, again.lower + again.machine_code + again.host_code, 1_000, 10)
+    print(f"{way:18}{us:12,.1f} µs a call")
 
 # %% [markdown]
-# The second line is the default: every call of this GEMM costs 140 ms, because the DSL must trace your function to
+# The second line is the default: every call of this GEMM costs its trace, because the DSL must trace your function to
 # learn that nothing has changed.
 #
 # ## What compiles again
@@ -184,7 +186,7 @@ def free(m, n, **options):
 
 
 def free_rows(m, n):
-    return rows(m, n).mark_compact_shape_dynamic(mode=0, stride_order=(0, 1))
+    return rows(m, n).mark_compact_shape_dynamic(mode=0, stride_order=(0, 1))  # the outermost mode first
 
 
 sizes = (8, 16), (12, 16), (8, 32), (8, 16)
@@ -203,7 +205,7 @@ compiles("factors 3.0, 2, 3.0, 2.0", [(free(8, 16), factor) for factor in (3.0, 
 # | static layout | every size and stride |
 # | `mark_layout_dynamic()` | only the rank, and which mode has stride 1 |
 # | `mark_compact_shape_dynamic(mode=0)` | the sizes of the other modes, and the order of the strides |
-# | dtype, alignment | both; the alignment is what CuTe may assume |
+# | dtype, alignment | both; the alignment is what CuTe may assume, by default an element's size |
 # | Constexpr | the value, a constant in the code |
 #
 # The last line counts only 3.0 and 2: 2.0 was compiled on the second line. So 2 and 2.0 produce different code,
@@ -261,9 +263,9 @@ print("kept:", ones[0], "called directly:", ones[1])
 # ## The key
 #
 # From here on, compile with dynamic layouts, for any size. One property of sizes and addresses still matters: accesses
-# of 16 bytes, such as `ld.global.v4`, need aligned addresses. So a kernel treats each tensor in one of two ways, and
-# the compiled code differs: if the tensor's address and the start of every row (or column, if columns are contiguous)
-# are multiples of 16 bytes, it accesses it 16 bytes at a time, and otherwise element by element.
+# of 16 bytes, such as `ld.global.v4`, need aligned addresses. So there are two codes for each tensor: 16 bytes at a
+# time if its address and the start of every row (or column, if columns are contiguous) are multiples of 16 bytes, and
+# otherwise element by element.
 #
 # **Exercise 20.3** (about 8 lines). Write `cache_key(tensors, constants, arch)`: a key for a dictionary. `tensors` are
 # torch tensors, each with exactly one stride of 1 and no size of 1; `constants` is a tuple, the Constexpr arguments;
@@ -334,8 +336,6 @@ for dtype in (torch.float32, torch.float16):
         assert x.eq(-1).all()
 
 # %% [markdown]
-# Two, one for each dtype.
-#
 # ## What is left of a call
 #
 # The next cell computes y = αx + y for four elements on your CPU, in four ways and with PyTorch's own operator.
@@ -397,7 +397,7 @@ for wrong in ((x.half(), y), (x.reshape(2, 2), y), (torch.ones(8)[::2], y)):
 # vectors; no size of an example is 1. At hand:
 #
 # - `mark_layout_dynamic(leading_dim=n)` names the mode with stride 1.
-# - `assumed_align=16` would promise aligned addresses; without it, CuTe assumes an element's size.
+# - `assumed_align=16` would promise aligned addresses.
 # - A launch needs a *stream*. If the caller passes `make_fake_stream(use_tvm_ffi_env_stream=True)` among `arguments`,
 #   the compiled function looks up torch's current stream itself, and later calls omit it.
 
@@ -460,8 +460,7 @@ check("20.5", load_or_compile)
 show_new_processes("NVIDIA H200")
 
 # %% [markdown]
-# What does *loaded* consist of? A new process loads a function step by step, on *your* machine, so its times differ
-# from the H200's. The function, `negate`, has no kernel to load onto the GPU:
+# What does *loaded* consist of? A new process loads `negate`, which has no kernel for the GPU, on *your* machine:
 
 # %%
 import subprocess
@@ -498,14 +497,14 @@ with tempfile.TemporaryDirectory() as folder:
     print(subprocess.run(new, capture_output=True, text=True, check=True).stdout)
 
 # %% [markdown]
-# The longest step imports `tvm_ffi`, once for all functions. The kernel reaches the GPU at its first launch, so call
-# each kernel once before the service takes requests.
+# The longest step imports `tvm_ffi`, once for all functions; on the H200 it is probably most of the time, too. The
+# kernel reaches the GPU at its first launch, so call each kernel once before the service takes requests.
 #
 # ## For a GPU that you do not have
 #
 # Neither compiling nor saving needs a GPU; only linking the host code into a process and the steps after it do. So one
-# machine can build the kernels for all of your GPUs: pass stand-ins for the tensors, and name the **target**. The next
-# cell reads it back from the PTX and from byte 49 of the machine code:
+# machine can build kernels for all of your GPUs: pass stand-ins for the tensors, and name the **target**. The cell
+# reads it back from the PTX and from the machine code's ELF header, byte 49 in its flags:
 
 # %%
 with tempfile.TemporaryDirectory() as folder:
@@ -532,9 +531,9 @@ with tempfile.TemporaryDirectory() as folder:
 #         …                          # launches
 #     graph.replay()                 # runs them, on the current stream
 #
-# - **The stream.** Only work on the capturing stream gets into the graph, and CUDA refuses launches on the default
-#   stream meanwhile. `CUstream(torch.cuda.current_stream().cuda_stream)` is torch's current stream, as `double` takes
-#   it.
+# - **The stream.** Only work on the capturing stream gets into the graph, and in torch's default mode of capture CUDA
+#   refuses launches on the default stream meanwhile. `CUstream(torch.cuda.current_stream().cuda_stream)` is torch's
+#   current stream, as `double` takes it.
 # - **The first launch** of a kernel loads it, which is not allowed in a capture.
 # - **The memory.** A graph holds addresses: every replay reads the same `x` and writes the same `y`.
 # - **The host** cannot wait for a result in a capture, and need not wait around a replay: one stream's work is in
@@ -600,56 +599,22 @@ check("20.6", replayed)
 # which may be aligned where the caller's x is not.
 #
 # The table shows the cost per launch of `double` on an H200: **host**, until the call returns, and **until done**,
-# until the GPU has finished the last of a long series, divided by their number. "Kept" is a compiled function in a
-# variable, "kept in a dictionary" one in `CompiledKernels`.
+# until the GPU has finished the last of another, long series, divided by their number. "Kept" is a compiled function in
+# a variable, "kept in a dictionary" one in `CompiledKernels`.
 
 # %%
 show_later_calls("NVIDIA H200")
 
 # %% [markdown]
+# A way's host time is hidden if kernels run longer than that. In the first picture, DLPack with a dictionary is the top
+# row; TVM-FFI just suffices for 5 µs kernels, and a graph for those of 1 µs.
+#
 # Only TVM-FFI without the dictionary and the two graphs are cheaper than `torch.add`. A graph of one launch costs the
 # driver a launch: it saves only the arguments' checks and packing. Building the key takes about as long as the launch,
-# so look a kernel up once, before the loop that calls it. Only in the graph of 20 launches does the GPU set the pace: a
-# launch costs the host 0.12 µs, and a kernel that does almost nothing costs the GPU 1.0 µs.
+# so look a kernel up once, before the loop that calls it, if no call in the loop can change the key. Only in the graph
+# of 20 launches does the GPU set the pace.
 #
-# ## What to remember
-#
-# - Host time is hidden as long as kernels run longer than their launches take.
-# - A direct call always traces. Compile once and keep the result.
-# - A key contains everything the code depends on: dtype, rank, contiguous mode, alignment, constants with their types,
-#   architecture. With dynamic layouts it contains no sizes.
-# - A CUDA graph replays many launches with one call. Launch once before the capture, on the current stream in it, and
-#   copy each input into the graph's own buffer.
-# - Save under a temporary name, then rename. The name encodes the key, the target and the versions.
-#
-# ## Test yourself
-#
-# <details><summary>1. A service calls a GEMM with M from 1 to 4,096, N and K fixed, both 4,096. Which layouts do you
-# choose, and how many compilations do they need?</summary>
-#
-# Only M dynamic (<code>mark_compact_shape_dynamic(mode=0)</code> for A and C), and B static. One compilation is enough,
-# and the compiler still knows N and K. With static layouts there would be up to 4,096.
-#
-# </details>
-#
-# <details><summary>2. A cache is keyed by dtype and leading mode only. A caller passes <code>x[:, 1:]</code>, of fp16.
-# What happens?</summary>
-#
-# Its address is 2 bytes past a multiple of 16. A kernel compiled for 16-byte accesses fails with a misaligned-address
-# error, after which the process cannot use the GPU.
-#
-# </details>
-#
-# <details><summary>3. You change a helper function that the kernel calls, and the results stay the same. Where do you
-# look?</summary>
-#
-# In every cache whose key ignores the source: the dictionary of a running notebook, and the folder of object files. A
-# direct call would have traced the new source.
-#
-# </details>
-
-# %% [markdown]
-# ## Appendix: The next kernel, before this one has ended
+# ## The next kernel, before this one has ended
 #
 # Between two kernels of one stream the GPU pauses: the second starts when the first has ended. With **programmatic
 # dependent launch** (PDL, from Hopper on), `use_pdl=True`, the second may start earlier and do whatever does not depend
@@ -689,6 +654,43 @@ def both(waits):
 for waits in (False, True):
     found = simulate(both(waits), torch.ones(64), torch.zeros(64), torch.zeros(64), arch="90a").findings
     print(f"waits: {waits}:", *found or ["nothing to report"])
+
+# %% [markdown]
+# ## What to remember
+#
+# - Host time is hidden as long as kernels run longer than their launches take.
+# - A direct call always traces. Compile once and keep the result.
+# - A key contains everything the code depends on: dtype, rank, contiguous mode, alignment, constants with their types,
+#   architecture. With dynamic layouts it contains no sizes.
+# - A CUDA graph replays many launches with one call. Launch once before the capture, on the current stream in it, and
+#   copy each input into the graph's own buffer.
+# - Save under a temporary name, then rename. The name encodes the key, the target and the versions.
+#
+# ## Test yourself
+#
+# <details><summary>1. A service calls a GEMM with M from 1 to 4,096, N and K fixed, both 4,096. Which layouts do you
+# choose, and how many compilations do they need?</summary>
+#
+# Only M dynamic (<code>mark_compact_shape_dynamic(mode=0)</code> for A and C), and B static. One compilation is enough,
+# and the compiler still knows N and K. With static layouts there would be up to 4,096.
+#
+# </details>
+#
+# <details><summary>2. You change a helper function that the kernel calls, and the results stay the same. Where do you
+# look?</summary>
+#
+# In every cache whose key ignores the source: the dictionary of a running notebook, and the folder of object files. A
+# direct call would have traced the new source.
+#
+# </details>
+#
+# <details><summary>3. A GEMM, launched with PDL, multiplies the activations of the kernel before it by weights. What
+# may it do before its <code>griddepcontrol_wait</code>?</summary>
+#
+# Initialize its barriers and load the weights. Not load activations, and not store C into memory that the kernel before
+# may still read.
+#
+# </details>
 
 # %% [markdown]
 # ## Appendix: Structs
@@ -734,14 +736,11 @@ def struct_layout(members):
 check("20.7", struct_layout)
 
 # %% [markdown]
-# A kernel allocates the struct and accesses its members by name. This one is that of a GEMM with 128×256×64 tiles and
-# four stages. Thread 0 initializes two of the mbarriers, and each thread writes one element of a swizzled tile. The
-# offsets are constants in the instructions.
+# A kernel allocates a struct, here that of a GEMM with 128×256×64 tiles and four stages, by `storage =
+# SmemAllocator().allocate(Storage)`; `storage.full.data_ptr() + 3` is its last full barrier:
+
 
 # %%
-from cutlass.memory import SmemAllocator
-
-
 @cute.struct
 class Storage:
     full: cute.struct.MemRange[cutlass.Int64, 4]
@@ -750,101 +749,40 @@ class Storage:
     sB: cute.struct.Align[cute.struct.MemRange[cutlass.BFloat16, 256 * 64 * 4], 1024]
 
 
-@cute.kernel
-def storage_kernel(y: cute.Tensor):
-    thread, _, _ = cute.arch.thread_idx()
-    storage = SmemAllocator().allocate(Storage)
-    if thread == 0:
-        cute.arch.mbarrier_init(storage.full.data_ptr() + 3, 1)
-        cute.arch.mbarrier_init(storage.empty.data_ptr(), 8)
-    tile = cute.make_composed_layout(cute.make_swizzle(3, 3, 3), 0, cute.make_layout((128, 64), stride=(64, 1)))
-    sB = storage.sB.get_tensor(tile)
-    sB[thread, 0] = cutlass.BFloat16(1.0)
-    cute.arch.sync_threads()
-    y[thread] = sB[thread, 0].to(cutlass.Float32)
-
-
-@cute.jit
-def use_storage(y: cute.Tensor):
-    storage_kernel(y).launch(grid=(1, 1, 1), block=(128, 1, 1))
-
-
-in_use = compile_cute(use_storage, [TensorSpec((128,))], "sm_90a")
-print(in_use, Storage._offsets, sep="\n")
-print(*[line for line in in_use.body.splitlines() if "mbarrier" in line or "shared" in line], sep="\n")
+print(Storage._offsets)
 
 # %% [markdown]
 # ## Appendix: Below the DSL
 #
-# NVIDIA's GPUs have instructions that the DSL does not wrap. Inline PTX is the instruction as text:
-
-# %%
-from cutlass._mlir.dialects import llvm, nvvm
-from cutlass.cutlass_dsl import T, dsl_user_op
-
-
-# %%
-@dsl_user_op
-def exp2_approx(a, *, loc=None, ip=None):
-    return cutlass.Float32(
-        llvm.inline_asm(
-            T.f32(),  # the result's type
-            [cutlass.Float32(a).ir_value(loc=loc, ip=ip)],  # $1, $2, …
-            "ex2.approx.ftz.f32 $0, $1;",
-            "=f,f",  # a float out, a float in; r: 32-bit integer, l: 64-bit, h: 16-bit
-            has_side_effects=False,  # or the compiler keeps it even if its result is unused
-            loc=loc,
-            ip=ip,
-        )
-    )
-
-
-@cute.kernel
-def powers_kernel(x: cute.Tensor, y: cute.Tensor):
-    thread, _, _ = cute.arch.thread_idx()
-    y[thread] = exp2_approx(x[thread])
-
-
-@cute.jit
-def powers(x: cute.Tensor, y: cute.Tensor):
-    powers_kernel(x, y).launch(grid=(1, 1, 1), block=(8, 1, 1))
-
-
-device = "cuda" if torch.cuda.is_available() else "cpu"
-x, y = torch.arange(8.0, device=device), torch.empty(8, device=device)
-if run_on_gpu(powers, x, y):
-    print(y)
-
-# %% [markdown]
-# `ir_value` returns the IR value of a DSL number, and `cutlass.Float32(…)` wraps an IR value as a DSL number.
-# `dsl_user_op` fills in `loc` and `ip`, the operation's place. `$0` is the result. Only `ptxas` can reject a mistake in
-# the text.
+# NVIDIA's GPUs have instructions that the DSL does not wrap. **Inline PTX** is the instruction as text.
+# `llvm.inline_asm` takes the result's type, the operands as IR values, the text and the constraints, a letter for each
+# operand: `=f` is a float out and `f` a float in; `r` a 32-bit integer, `l` a 64-bit one, `h` a 16-bit one. In the text
+# `$0` is the result, and `$1`, `$2`, … are the operands. 2ˣ is `"ex2.approx.ftz.f32 $0, $1;"` with `"=f,f"`. Only
+# `ptxas` can reject a mistake in the text.
 #
 # **lop3** computes *any* function of three bits, at 32 bit positions at once. Its last operand is the function's truth
 # table: your function, evaluated on a = 0xF0, b = 0xCC and c = 0xAA, whose eight bit positions hold all eight
 # combinations. For a ^ b ^ c it is 0x96.
 #
-# **Exercise 20.8** (about 9 lines). Write `majority_of(a, b, c)` for three Int32: each bit of the result is the value
-# that at least two of the three inputs have. Use one `lop3.b32`, as inline PTX, and not `cute.arch.lop3`. Its operands
-# are the result, a, b, c and the table; the table is a constant in the text.
+# **Exercise 20.8** (about 1 line). Complete `majority_of(a, b, c)` for three Int32: each bit of the result is the value
+# that at least two of the three inputs have. Use one `lop3.b32`, whose operands are the result, a, b, c and the table,
+# a constant in the text.
+
+# %%
+from cutlass._mlir.dialects import llvm
+from cutlass.cutlass_dsl import T, dsl_user_op
 
 
 # %%
 @dsl_user_op
 def majority_of(a, b, c, *, loc=None, ip=None):
-    ### BEGIN SOLUTION (about 9 lines)
-    return cutlass.Int32(
-        llvm.inline_asm(
-            T.i32(),
-            [v.ir_value(loc=loc, ip=ip) for v in (a, b, c)],
-            "lop3.b32 $0, $1, $2, $3, 0xE8;",
-            "=r,r,r,r",
-            has_side_effects=False,
-            loc=loc,
-            ip=ip,
-        )
-    )
+    operands = [v.ir_value(loc=loc, ip=ip) for v in (a, b, c)]
+    ### BEGIN SOLUTION (about 1 line)
+    text, constraints = "lop3.b32 $0, $1, $2, $3, 0xE8;", "=r,r,r,r"
     ### END SOLUTION
+    # without side effects: the compiler may drop it if its result is unused
+    found = llvm.inline_asm(T.i32(), operands, text, constraints, has_side_effects=False, loc=loc, ip=ip)
+    return cutlass.Int32(found)  # a number of the DSL
 
 
 @cute.kernel
@@ -864,16 +802,3 @@ def majority(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor, y: cute.Tensor):
 
 # %%
 check("20.8", majority)
-
-# %% [markdown]
-# The second way is a **native op**: the compiler's own operation for an instruction, in the MLIR dialects `nvvm` and
-# `llvm`, of which it knows operands, types and semantics. `cute.arch.lane_idx()`, for example, is roughly this:
-
-
-# %%
-@dsl_user_op
-def my_lane(*, loc=None, ip=None):
-    return cutlass.Int32(nvvm.read_ptx_sreg_laneid(T.i32(), loc=loc, ip=ip))
-
-
-print(len([name for name in dir(nvvm) if name[0].islower()]), "names in nvvm")

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 120
+#     minutes: 130
 #     appendix: 30
 #     summary: Softmax and two GEMMs in one kernel, causal, grouped, for one query; the appendix has the backward pass.
 # ---
@@ -11,15 +11,15 @@
 #
 # Attention computes O = softmax(Q Kᵀ · scale) V, where scale is usually 1/√d for rows of d numbers. Three launches, a
 # GEMM, a softmax and another GEMM, would give the right result. On this page you write one kernel that does it all and
-# never stores the scores Q Kᵀ: FlashAttention ([Dao et al., 2022](https://arxiv.org/abs/2205.14135)). Then you skip the
-# work that a causal mask makes unnecessary, let heads share K and V, and turn to the case of a single query.
+# never stores the scores Q Kᵀ: FlashAttention ([Dao et al., 2022](https://arxiv.org/abs/2205.14135)), with the loops of
+# FlashAttention-2 ([Dao, 2023](https://arxiv.org/abs/2307.08691)).
 #
 # > **After this page you can** write an attention kernel in cuTile that never stores its scores, masks only the tiles
 # > that need a mask, skips the tiles that no query sees, shares K and V among heads, and starts its longest rows first;
-# > and combine partial results whose keys were split among blocks. After the appendix, you can compute a gradient of
-# > attention without storing its weights.
+# > and combine partial results whose keys were split among blocks. The appendix computes a gradient without storing the
+# > weights.
 # >
-# > **It takes** about 120 minutes, on any machine; its appendix about 30 more.
+# > **It takes** about 130 minutes, on any machine; its appendix about 30 more.
 
 # %%
 import math
@@ -66,11 +66,11 @@ print(f"S: {heads * tokens**2 * 2 / 1e9:.1f} GB in bf16; Q, K, V and O: {4 * hea
 #
 # so the **factor** 2^(m - m′) corrects a whole sum at once. Before the first tile, m is -∞ and both sums are 0. After
 # the last tile, the accumulator divided by the total is the average, for any order and width of the tiles. Here is one
-# block's loop, with the scores of one of its queries. Q stays; a tile of K and a tile of V pass in each step. A red
-# frame marks the steps that rescale the total and, by the same factor, the accumulator, which is not drawn:
+# block's loop, with the scores of one of its queries and one column of V. Q stays; a tile of K and a tile of V, two
+# keys each, pass in each step. A red frame marks the steps whose factor rescales total and accumulator:
 
 # %%
-show_attention_loop([(1, 3), (2, 0), (5, 4), (4, 1), (6, 6)])
+show_attention_loop([(1, 3), (2, 0), (5, 4), (4, 1), (6, 6)], [(2, 4), (1, 0), (3, 5), (8, 2), (1, 3)])
 
 # %% [markdown]
 # **Predict:** how many floating-point instructions does an exponential take with `ct.exp`, with `ct.exp2`, and with
@@ -86,6 +86,7 @@ def exponentials(x, y, base_two: ct.Constant[bool], flush: ct.Constant[bool]):
 
 
 vector = TensorSpec((4096,))
+# FMUL.RZ is left out: it belongs to the division of integers.
 for name, *how in [("exp", False, False), ("exp2", True, False), ("exp2, flushed", True, True)]:
     made = compile_cutile(exponentials, [vector, vector, *how], "sm_90")
     in_ptx = re.findall(r"(\w[\w.]*\.f32)\s+%r", made.ptx)
@@ -213,9 +214,7 @@ check("22.2", attend)
 
 # %% [markdown]
 # Every block reads all of K and V, so a larger `tm` means fewer reads, as in a GEMM; `tn` does not matter, because a
-# tile of keys serves `tm` queries, whatever its width. The 16,384 queries of a head are 128 blocks of 128, fewer than
-# an H200 has SMs, so all of them read the same 8.4 MB of K and V at about the same time, and L2 serves most of the
-# reads.
+# tile of keys serves `tm` queries, whatever its width.
 #
 # ## Masks, and tiles that need none
 #
@@ -254,11 +253,11 @@ check("22.3", key_tiles)
 # cannot happen with this mask, because key 0 is in the first tile and every query sees it. From then on `largest` is
 # finite, and a tile whose scores are all -∞ in a row changes nothing there.
 #
-# **Exercise 22.4** (about 9 lines). Write the second loop of `causal`, over the tiles that need a mask. The numbers of
-# queries and keys need not be multiples of the tile, and what a load finds past the last key is undetermined: is a
-# weight of 0 enough to keep it out of the result? `check` counts the tiles that you load, multiply and mask. At hand:
-# `ct.where(seen, s, -math.inf)`; `ct.arange(tn, dtype=ct.int32)`, the numbers 0 … tn - 1; `[:, None]` and `[None, :]`
-# make columns and rows; conditions combine with `&`; `ct.load(…, padding_mode=ZERO)`.
+# **Exercise 22.4** (about 15 lines). Write both loops of `causal`: over the tiles without a mask, then over those that
+# need one. The numbers of queries and keys need not be multiples of the tile, and what a load finds past the last key
+# is undetermined: is a weight of 0 enough to keep it out of the result? `check` counts the tiles that you load,
+# multiply and mask. At hand: `ct.where(seen, s, -math.inf)`; `ct.arange(tn, dtype=ct.int32)`, the numbers 0 … tn - 1;
+# `[:, None]` and `[None, :]` make columns and rows; conditions combine with `&`; `ct.load(…, padding_mode=ZERO)`.
 
 
 # %%
@@ -271,13 +270,13 @@ def causal(q, k, v, o, scale: float, tm: ct.Constant[int], tn: ct.Constant[int],
     largest = ct.full((tm, 1), -math.inf, ct.float32)
     total = ct.zeros((tm, 1), ct.float32)
     acc = ct.zeros((tm, d), ct.float32)
+    ### BEGIN SOLUTION (about 15 lines)
     for n in range(unmasked):
         k_tile = ct.load(k, (n, 0), (tn, d))
         s = ct.mma(queries, ct.transpose(k_tile), ct.zeros((tm, tn), ct.float32)) * scale
         p, factor, largest, total = online_step(s, largest, total)
         v_tile = ct.load(v, (n, 0), (tn, d))
         acc = ct.mma(p.astype(v.dtype), v_tile, acc * factor)
-    ### BEGIN SOLUTION (about 9 lines)
     row = m * tm + ct.arange(tm, dtype=ct.int32)[:, None]
     for n in range(unmasked, end):
         k_tile = ct.load(k, (n, 0), (tn, d), padding_mode=ZERO)
@@ -295,10 +294,14 @@ def causal(q, k, v, o, scale: float, tm: ct.Constant[int], tn: ct.Constant[int],
 check("22.4", causal)
 
 # %% [markdown]
+# A weight of 0 keeps nothing out: 0 · NaN is NaN, so V needs its padding. K's padding never reaches the result, because
+# `ct.where` replaces those scores.
+#
 # ## Heads that share keys, and the longest rows first
 #
 # A model has many heads and a batch of sequences: q and o are (batch, heads, queries, d), and every head of every
-# sequence is a problem of its own. In **grouped-query attention** (GQA), a group of heads shares one head of K and V:
+# sequence is a problem of its own. In **grouped-query attention** (GQA,
+# [Ainslie et al., 2023](https://arxiv.org/abs/2305.13245)), a group of heads shares one head of K and V:
 # k and v are (batch, kv_heads, keys, d), and head h uses the head h // group of them. The arithmetic stays the same; K
 # and V, which a server keeps in memory for every token, shrink by the factor `group`.
 #
@@ -320,12 +323,11 @@ print(f"the work of four SMs, shared evenly: {sum(lengths) / 4:.0f} tiles each")
 print(f"shortest first: {makespan(lengths)} tiles, longest first: {makespan(lengths[::-1])}")
 
 # %% [markdown]
-# **Exercise 22.5** (about 3 lines and 1). Complete the kernel `attention`: causal, with a batch, heads and groups, and
-# with the longest rows of each head first. Its loops are given: they are those of 22.4, with tiles of four sizes, (1,
-# 1, tn, d), which `ct.reshape` makes (tn, d). Before them, compute the five names that they use, `m`, `batch`, `head`,
-# `kv_head` and `keys`, and their ends, `unmasked` and `end`; after them, store. The grid is (blocks of queries, heads,
-# batch); `ct.num_blocks(0)` is the number of blocks of queries. `check` looks at the order of the blocks, and counts
-# tiles as in 22.4.
+# **Exercise 22.5** (about 28 lines). Write the whole kernel `attention`: causal, with a batch, heads and groups, and
+# with the longest rows of each head first; with many heads, the last to start are the short rows of the last head. The
+# grid is (blocks of queries, heads, batch); `ct.num_blocks(0)` is the number of blocks of queries. A tile of an array
+# with four modes has four sizes, such as (1, 1, tn, d); `ct.reshape` makes it (tn, d), and back. `check` looks at the
+# order of the blocks, and counts tiles as in 22.4.
 
 
 # %%
@@ -341,11 +343,10 @@ def attention(
     tn: ct.Constant[int],
     d: ct.Constant[int],
 ):
-    ### BEGIN SOLUTION (about 3 lines)
+    ### BEGIN SOLUTION (about 28 lines)
     m, head, batch = ct.num_blocks(0) - 1 - ct.bid(0), ct.bid(1), ct.bid(2)
     kv_head, keys = head // group, k.shape[2]
     unmasked, end = key_tiles(m, tm, tn, keys)
-    ### END SOLUTION
     queries = ct.reshape(ct.load(q, (batch, head, m, 0), (1, 1, tm, d), padding_mode=ZERO), (tm, d))
     largest = ct.full((tm, 1), -math.inf, ct.float32)
     total = ct.zeros((tm, 1), ct.float32)
@@ -365,7 +366,6 @@ def attention(
         p, factor, largest, total = online_step(ct.where(seen, s, -math.inf), largest, total)
         v_tile = ct.reshape(ct.load(v, (batch, kv_head, n, 0), (1, 1, tn, d), padding_mode=ZERO), (tn, d))
         acc = ct.mma(p.astype(v.dtype), v_tile, acc * factor)
-    ### BEGIN SOLUTION (about 1 line)
     ct.store(o, (batch, head, m, 0), ct.reshape(acc / total, (1, 1, tm, d)).astype(o.dtype))
     ### END SOLUTION
 
@@ -388,7 +388,8 @@ show_source(tiles.scaled_step, tiles.share)
 #
 # What is left is the tuning of notebook 07: the tile, and the hints with which it is compiled. With 128 queries, 128
 # keys and d = 128, S and O alone are 256 accumulators for each thread of 4 warps, and 128 for each of 8. A thread can
-# have 255 registers at most:
+# have 255 registers at most. The last lines count an SM's cycles for 64 queries and 128 keys, with 2,048 multiply-adds
+# and 16 exponentials in a cycle:
 
 # %%
 shape = (1, 16, 4096, 128)
@@ -397,6 +398,8 @@ for warps in (4, 8):
     kernel = tiles.tile_forward.replace_hints(num_worker_warps=warps)
     made = compile_cutile(kernel, [*tensors, 0.1, 1, False, 128, 128, 128], "sm_90")
     print(f"{warps} warps: {made.registers} registers, {made.stack_bytes} bytes on the stack")
+for d in (128, 64):
+    print(f"d = {d}: products {2 * 64 * 128 * d // 2048:,} cycles, exponentials {64 * 128 // 16}")
 
 # %% [markdown]
 # A tile that needs fewer leaves room for a second block on the SM (`occupancy=2`), whose multiplications can run during
@@ -440,10 +443,9 @@ with suppress(ct.TileError):  # until you have written it
 
 # %% [markdown]
 # On the course's H200 the kernel, a few dozen lines, has about 87% of cuDNN's speed, and `tile_forward` is 8% faster
-# with d = 128 and 13% with d = 64.
+# with d = 128 and 12% with d = 64.
 #
-# Multiplications and exponentials are done by different units, and a fast kernel keeps both busy at the same time. In
-# cuTile the compiler decides how; in notebook 23 you decide.
+# In cuTile the compiler decides how products and exponentials overlap; in notebook 23 you decide.
 #
 # ## Decoding: one query, many keys
 #
@@ -462,8 +464,9 @@ print(f"blocks, if each has one sequence and one head of K and V: {batch * kv_he
 
 # %% [markdown]
 # Memory is the limit, by far. But most SMs have no block, so too few loads are in flight to use its bandwidth. Only one
-# dimension is left to divide, the keys. **Split** them: each block computes attention over its own range of keys, as if
-# there were no others, and a second kernel combines the parts.
+# dimension is left to divide, the keys. **Split** them ([Flash-Decoding](https://pytorch.org/blog/flash-decoding/),
+# 2023): each block computes attention over its own range of keys, as if there were no others, and a second kernel
+# combines the parts.
 #
 # To combine them, it must know the weight of each part. Part s has the maximum mₛ and the total tₛ, so its denominator
 # is tₛ·2^mₛ. That number may overflow, but its logarithm does not: the log-sum-exp lseₛ = mₛ + log2(tₛ). Let Oₛ be the
@@ -496,8 +499,13 @@ def combine(parts, lse, o, splits: ct.Constant[int], d: ct.Constant[int]):
 check("22.6", combine)
 
 # %% [markdown]
-# The first kernel, `tiles.decode_parts`, contains nothing new: your loop over a range of keys, with the group's heads
-# as rows. How many splits? Enough to occupy all SMs, but not many more: blocks that wait for an SM have no loads in
+# The first kernel is your loop over a range of keys, with the group's heads as rows.
+
+# %%
+show_source(tiles.decode_parts)
+
+# %% [markdown]
+# How many splits? Enough to occupy all SMs, but not many more: blocks that wait for an SM have no loads in
 # flight, and each part is written and read again, in fp32. Plan for two blocks on each SM:
 
 # %%
@@ -506,33 +514,39 @@ parts_moved = 2 * batch * kv_heads * splits * group * d * 4  # written once, rea
 print(f"{splits} splits: {batch * kv_heads * splits} blocks, {parts_moved / bytes_read:.1%} more bytes than K and V")
 
 # %% [markdown]
-# Little traffic; but the second kernel takes microseconds in which hardly a byte is loaded.
-#
-# The table has speeds as a fraction of the speed of torch's fastest backend, for one query; all rows read the same
-# number of bytes of K and V. In each column the keys are split into as many parts as the blocks on an SM allow, and the
-# kernel is compiled for that many, by its `occupancy` hint.
+# **Predict:** which wins, one block, two or four on each SM? The keys are split into as many parts as the blocks on an
+# SM allow, and the kernel is compiled for that many, by its `occupancy` hint. *CuTe* is notebook 23's kernel, for one
+# query. All shapes read the same number of bytes of K and V; speeds are fractions of that of torch's fastest backend.
 
 # %%
-show_sweep("decode")
-
-# %% [markdown]
-# The plan lost: in 13 of the 17 rows that have both, one block for each SM is faster than two. It combines half as many
-# parts, and as the next cell shows, it has enough loads in flight. Two win only at four shapes where neither splits the
-# keys. Four are much slower, even where no column splits the keys, so the parts are not the reason: for four blocks a
-# thread has a quarter of the registers that it has for one, and spills.
-#
-# If different kernels take nearly the same time, suspect a common limit. This is the fraction of the memory's bandwidth
-# that one block for each SM reaches:
+for blocks in (1, 2, 4):
+    kernel = tiles.decode_parts.replace_hints(num_worker_warps=4, occupancy=blocks)
+    rows, wide = TensorSpec((batch, kv_heads, group, d), "bf16"), TensorSpec((batch, kv_heads, keys, d), "bf16")
+    outputs = TensorSpec((batch, kv_heads, 4 * blocks, group, d)), TensorSpec((batch, kv_heads, 4 * blocks, group))
+    made = compile_cutile(kernel, [rows, wide, wide, *outputs, 0.1, group, 32, 128, d], "sm_90")
+    print(f"{blocks} on an SM: {made.registers} registers, {made.stack_bytes} bytes on the stack")
 
 # %%
 for decode in all_sweep_results("decode"):
-    peak = hardware_of(decode.gpu).bandwidth
-    shares = [1e9 * point.measurement.gbps / peak for point in decode.of_kernel("1 block per SM")]
-    print(f"{decode.gpu}: {min(shares):.0%} to {max(shares):.0%} of the datasheet's bandwidth")
+    gpu, found = hardware_of(decode.gpu), {}
+    print(f"{decode.gpu}, {decode.date}")
+    for name in decode.names:
+        found[name] = {point.measurement.shape: point.measurement.ratio for point in decode.of_kernel(name)}
+        shares = [1e9 * point.measurement.gbps / gpu.bandwidth for point in decode.of_kernel(name)]
+        speeds = f"{min(found[name].values()):.2f} to {max(found[name].values()):.2f}"
+        print(f"  {name}: {speeds}; {min(shares):.0%} to {max(shares):.0%} of the bandwidth")
+    one, two = found["1 block per SM"], found["2 blocks per SM"]
+    for split in (True, False):
+        wins = [one[shape] > two[shape] for shape in one if (shape[0] * shape[2] <= gpu.sms) is split]
+        print(f"  one block beats two at {sum(wins)} of {len(wins)} shapes {'with' if split else 'without'} a split")
 
 # %% [markdown]
-# Notebook 05's best copy reached 89% on either GPU. So decoding is nearly as fast as device memory can be read: the
-# softmax and both multiplications are hidden behind its loads.
+# The plan lost: where keys are split, one block for each SM beats two at 8 of 9 shapes. It combines half as many parts.
+# Without a split the two GPUs disagree, and the reason is unknown. Four blocks are slowest everywhere: a thread has a
+# quarter of the registers that it has for one, and spills.
+#
+# Notebook 05's best copy reached 89% of the bandwidth on either GPU, so at most shapes decoding is nearly as fast as
+# device memory can be read: the softmax and both multiplications are hidden behind its loads.
 #
 # ## What to remember
 #
@@ -552,19 +566,21 @@ for decode in all_sweep_results("decode"):
 #
 # </details>
 #
-# <details><summary>2. With tiles of 128 queries and 64 keys, how many tiles of keys does causal block 5 visit, and how
-# many of them with a mask? There are many keys.</summary>
-#
-# Its queries are 640 … 767. It visits 768 / 64 = 12 tiles; the first 641 // 64 = 10 need no mask, so 2 are masked.
-#
-# </details>
-#
-# <details><summary>3. A part of a split has only keys that are masked. Which total and lse does it have, and what must
+# <details><summary>2. A part of a split has only keys that are masked. Which total and lse does it have, and what must
 # the kernel that computes it avoid?</summary>
 #
 # Its total is 0 and its lse is -∞, so its weight in the combination is 0. But with largest = -∞, s - largest is
 # -∞ - (-∞), NaN. So the kernel must skip the part, or use 0 in place of a maximum of -∞; and it must not divide by the
 # total.
+#
+# </details>
+#
+# <details><summary>3. A prompt arrives in chunks: there are more keys than queries, and the last query sees the last
+# key. What changes in <code>key_tiles</code>? And if a query sees only the last w keys?</summary>
+#
+# Query i sees keys 0 … i + keys - queries, so both ends grow by keys - queries. (PyTorch's <code>is_causal</code>, like
+# this page, aligns the first query with the first key; FlashAttention aligns the last ones.) With a window there is
+# also a first tile, and tiles at both ends need a mask.
 #
 # </details>
 
@@ -633,18 +649,20 @@ def grad_q(q, k, v, do, lse, delta, dq, scale: float, tm: ct.Constant[int], tn: 
 check("22.7", grad_q)
 
 # %% [markdown]
-# The kernel that owns keys computes Sᵀ = K Qᵀ instead of S, because Pᵀ and dSᵀ are the left operands of its products:
-# no tile that it computes has to be transposed.
 #
-# These kernels compute seven products: S and dP twice, dV, dK and dQ once. With atomic additions, five would do. The
-# table has their speed as a fraction of the speed of torch's fastest backward pass; TFLOP/s count five products, not
-# seven. If torch's kernel computes five and both keep the tensor cores equally busy, the ratio is 5/7, 0.71.
+#
+# These kernels compute seven products: S and dP twice, dV, dK and dQ once. With atomic additions, five would do: *CuTe*
+# is one kernel of five products, which adds to dQ atomically. Speeds are fractions of that of torch's fastest backward
+# pass. If torch's kernel computes five and both keep the tensor cores equally busy, seven products reach 5/7.
 
 # %%
-show_sweep("attention_backward")
+for backward in all_sweep_results("attention_backward"):
+    for name in backward.names:
+        for group in (1, 8):
+            found = [point.measurement for point in backward.of_kernel(name)]
+            ratios = [each.ratio for each in found if each.shape[1] == group * each.shape[2]]
+            print(f"{name}, {group} heads to one of K and V: {min(ratios):.2f} to {max(ratios):.2f}")
 
 # %% [markdown]
-# Without a mask cuTile's kernels are above 0.71 at 11 of 15 shapes, with one at 12, all with d = 64 among them; those
-# below have d = 128, and most of them share heads of K and V. *CuTe* is one kernel of five products, which adds to dQ
-# atomically. It is below 0.97 only where a mask and 8 heads of Q for each of K and V come together: then a few blocks
-# have much of the work.
+# cuTile's kernels are around 5/7, and lower where heads share K and V. CuTe's is at most 3% behind torch, but for one
+# case: with a mask and 8 heads of Q to each of K and V it falls to 0.73, because a few blocks have much of the work.

@@ -197,7 +197,7 @@ PICTURES = {
     "a GPU": tutorlib.show_machine,
     "an mbarrier": lambda: tutorlib.show_mbarrier(2, [("arrive", 1024), ("arrive", 0), ("bytes", 1024)]),
     "a reduction": tutorlib.show_reduction,
-    "a block's loop": lambda: tutorlib.show_attention_loop([(1, 3), (2, 0), (5, 4)]),
+    "a block's loop": lambda: tutorlib.show_attention_loop([(1, 3), (2, 0), (5, 4)], [(2, 4), (1, 0), (3, 5)]),
     "an older GPU": lambda: tutorlib.show_machine("NVIDIA A100-SXM4-80GB"),
     "a wgmma's accumulators": tutorlib.show_wgmma,
     "a wgmma's A operand": lambda: tutorlib.show_wgmma(32, a_register),

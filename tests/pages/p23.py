@@ -1,5 +1,7 @@
 """Page 23: answers that are whole functions, and what rows of p23.txt are made of."""
 
+from itertools import product
+
 import cutlass
 from cutlass import cute
 from cutlass.cute.nvgpu import warpgroup
@@ -20,11 +22,15 @@ def from_the_accumulator(row, column):
 
 
 @right("23.5")
-def seen_by(m_block, keys, tile, causal):
-    """What the tile's last row sees, and what its first row sees."""
-    most = min(keys, (m_block + 1) * tile[0]) if causal else keys
-    least = min(keys, m_block * tile[0] + 1) if causal else keys
-    return (most + tile[1] - 1) // tile[1], least // tile[1]
+def by_a_register(thread, m_block, n_block, keys, tile, causal):
+    """Looks for the thread's elements in 23.1."""
+    found = []
+    for row, column in product(range(tile[0]), range(tile[1])):
+        owner, k_block, element = register(row % 64, column)
+        key = n_block * tile[1] + column
+        if 128 * (row // 64) + owner == thread and (key >= keys or (causal and key > m_block * tile[0] + row)):
+            found.append(8 * k_block + element)
+    return sorted(found)
 
 
 def by_modes(acc):
@@ -86,7 +92,7 @@ def jitted_give(me):
 other_turns = {"take_turn": take_other_numbers, "pass_turn": give_other_numbers}
 PAGE = load_answers("23_attention_hopper")
 RIGHT = copy_of(operands)
-register, blocks = RIGHT.a_register, RIGHT.key_blocks
+register = RIGHT.a_register
 own = copy_of(course)
 by_row, p_operand, quad_reduce, softmax_step = own.by_row, own.p_operand, own.quad_reduce, own.softmax_step
 take_turn, pass_turn = own.take_turn, own.pass_turn

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from operator import mul
 from typing import Any
 
 from tutorlib.draw.grid import CellGrid, Picture, figure
@@ -241,23 +242,26 @@ def idle_grid(chart: Chart, ticks: int) -> CellGrid:
     return replace(grid, title=f"{chart.title}: {chart.total} ticks, the {cores} idle in {idle} of them")
 
 
-def show_attention_loop(tiles: Sequence[Sequence[int]]) -> Picture:
+def show_attention_loop(tiles: Sequence[Sequence[int]], values: Sequence[Sequence[int]]) -> Picture:
     """A column for each step of a block's loop: Q stays, a color is a tile of keys; between them a query's sums.
 
-    tiles: the query's scores in each, as exponents of two. Outlined: what came before is rescaled.
+    tiles: the query's scores in each, as exponents of two. values: of a column of V. Outlined: what came before is
+    rescaled.
     """
-    largest, total, steps = float("-inf"), 0.0, []
-    for n, scores in enumerate(tiles):
+    largest, total, acc, steps = float("-inf"), 0.0, 0.0, []
+    for n, (scores, column) in enumerate(zip(tiles, values, strict=True)):
         new = max(largest, *scores)
-        factor = 2.0 ** (largest - new)
-        largest, total = new, total * factor + sum(2.0 ** (score - new) for score in scores)
-        sums = ",".join(map(str, scores)), str(new), f"{factor:.3g}", f"{total:.2f}"
-        steps.append(("Q", f"K {n}", *sums, f"V {n}"))
-    colors = [[ARRIVING, color_of(n), *[EMPTY] * 4, color_of(n)] for n in range(len(steps))]
+        factor, weights = 2.0 ** (largest - new), [2.0 ** (score - new) for score in scores]
+        largest, total = new, total * factor + sum(weights)
+        acc = acc * factor + sum(map(mul, weights, column))
+        sums = ",".join(map(str, scores)), str(new), f"{factor:.3g}", *(f"{x:.2f}" for x in (total, acc, acc / total))
+        steps.append(("Q", f"K {n}", *sums, ",".join(map(str, column)), f"V {n}"))
+    colors = [[ARRIVING, color_of(n), *[EMPTY] * 7, color_of(n)] for n in range(len(steps))]
     labels, shades = (list(zip(*table, strict=True)) for table in (steps, colors))
     rescaled = frozenset((4, n) for n, step in enumerate(steps) if 0 < float(step[4]) < 1)
-    rows = ("Q, loaded once", "tile of K", "a query's scores", "maximum so far", "factor", "total so far", "tile of V")
-    return figure([CellGrid("", labels, shades, rows, row_breaks={1: 2.0, 2: 2.0, 6: 2.0}, outlined=rescaled)])
+    sums = "a query's scores", "maximum so far", "factor", "total so far", "accumulator", "average so far"
+    rows = ("Q, loaded once", "tile of K", *sums, "a column of V", "tile of V")
+    return figure([CellGrid("", labels, shades, rows, row_breaks={1: 2.0, 2: 2.0, 9: 2.0}, outlined=rescaled)])
 
 
 def show_key_tiles(queries: int, keys: int, tm: int, tn: int) -> Picture:

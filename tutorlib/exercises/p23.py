@@ -12,7 +12,7 @@ from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import Inside, KernelSettings, inside
 from tutorlib.checking.randomness import beside
 from tutorlib.exercises.judges.p23 import AllParts, attention, without_overlap
-from tutorlib.exercises.values import value_exercise
+from tutorlib.exercises.values import drawn, value_exercise
 from tutorlib.machine.features import WGMMA
 from tutorlib.problems.attention import attention_problem
 from tutorlib.problems.problem import Shape
@@ -36,40 +36,35 @@ A_REGISTERS = {
     "a warpgroup's 64 × 128": beside(list(product(range(0, 64, 3), range(0, 128, 5))), some_element(64, 256)),
 }
 
-# 23.5 key_blocks ------------------------------------------------------------------------------------------------
+# 23.5 hidden ----------------------------------------------------------------------------------------------------
 
 
-def key_blocks(m_block: int, keys: int, tile: tuple[int, int], causal: bool) -> tuple[int, int]:
-    bM, bN = tile
-    blocks = -(-keys // bN)
-    if not causal:
-        return blocks, keys // bN
-    return min(blocks, -(-(m_block + 1) * bM // bN)), min(keys // bN, (m_block * bM + 1) // bN)
+def hidden(thread: int, m_block: int, n_block: int, keys: int, tile: tuple[int, int], causal: bool) -> list[int]:
+    """The numbers of a consumer thread's accumulators of S (PTX ISA, 9.7.15.5.1.1) whose query does not see the key."""
+    row, column = divmod(thread, 4)
+    first = m_block * tile[0] + row // 8 * 16 + row % 8
+    least = n_block * tile[1] + 2 * column
+    places = ((n, first + n // 2 % 2 * 8, least + n // 4 * 8 + n % 2) for n in range(tile[1] // 2))
+    return [n for n, query, key in places if key >= keys or (causal and key > query)]
 
 
-TILES = ((128, 128), (128, 176), (192, 128), (128, 64), (64, 1))
+def some_scores(causal: bool, cut: bool) -> Callable[[Random], tuple]:
+    """Arguments of `hidden`. cut: the tile has the end of K."""
 
-
-def tiles_of(sizes: tuple[int, ...], causal: bool) -> list[tuple]:
-    return [
-        (m_block, keys, tile, causal) for keys, tile in product(sizes, TILES) for m_block in range(-(-keys // tile[0]))
-    ]
-
-
-def some_tile(causal: bool) -> Callable[[Random], tuple]:
     def draw(rng: Random) -> tuple:
-        tile = (64 * rng.randint(1, 4), 8 * rng.randint(1, 32))
-        return rng.randrange(20), rng.randint(1, 3000), tile, causal
+        tile = 64 * rng.randint(1, 3), 8 * rng.randint(2, 16)
+        m_block, thread = rng.randrange(9), rng.randrange(2 * tile[0])
+        n_block = (m_block * tile[0] + rng.randrange(tile[0])) // tile[1]  # on the diagonal
+        keys = n_block * tile[1] + rng.randint(1, tile[1]) if cut else 4096
+        return thread, m_block, n_block, keys, tile, causal
 
     return draw
 
 
-KEY_BLOCKS = {
-    "not causal": beside(tiles_of((512, 500, 17), False), some_tile(False)),
-    "causal": beside(tiles_of((1024, 1000), True), some_tile(True)),
-    "causal, more queries than keys": beside(
-        [(m_block, keys, (128, 64), True) for m_block in range(6) for keys in (1, 70, 256, 300)], some_tile(True)
-    ),
+SCORES = {
+    "past the last key": drawn(23, some_scores(False, True)),
+    "causal": drawn(23, some_scores(True, False)),
+    "causal, and past the last key": drawn(23, some_scores(True, True)),
 }
 
 
@@ -151,7 +146,7 @@ EXERCISES = (
         rules=ONCE_A_SCORE,
         library=course("quad_reduce", "softmax_step"),
     ),
-    value_exercise(("23.5", "key_blocks", 3), key_blocks, KEY_BLOCKS),
+    value_exercise(("23.5", "hidden", 3), hidden, SCORES),
     slot(
         ("23.6", "produce", 4),
         part=within("produce", sizes=SMALL + ONE_BLOCK, stages=3),

@@ -16,10 +16,12 @@ import cuda.tile as ct
 import cutlass
 import torch
 from cutlass import cute
+from cutlass.cute.nvgpu import warpgroup
 from torch import Tensor
 from torch.nn.functional import silu
 
 from tutorlib.course.answers import load_answers
+from tutorlib.exercises.judges.p23 import attention as attention_around
 from tutorlib.instruments.sweep import Candidate, Sweep
 from tutorlib.kernels import cutile
 from tutorlib.kernels.ampere.config import BYTES, MOST_SMEM, GemmConfig
@@ -760,6 +762,31 @@ def attention_levers() -> Sweep:
     return Sweep(attention_problem(True), tuple(map(candidate, ATTENTION_STACKS)), SOME, pairs=SIX_PAIRS, seconds=170)
 
 
+@cute.jit
+def step_in_order(me: Any, k_state: Any, v_state: Any, n_block: cutlass.Int32, masked: cutlass.Constexpr) -> None:
+    """A step of notebook 23 that waits for both products before its softmax."""
+    p, factors = cute.make_rmem_tensor(me.tSrS.shape, cutlass.Float32), cute.make_rmem_tensor(2, cutlass.Float32)
+    me.issue_o(v_state)
+    me.issue_s(k_state)
+    warpgroup.wait_group(0)
+    me.free_v(v_state)
+    me.free_k(k_state)
+    if cutlass.const_expr(masked):
+        me.mask(n_block)
+    me.softmax_step(p, factors)
+    me.rescale(factors)
+    me.tOrP.store(p.load().to(cutlass.BFloat16))
+
+
+def attention_waits() -> Sweep:
+    """The first picture of notebook 23, and the kernel that its levers start from, in one host function."""
+    problem, off = attention_problem(True), dict.fromkeys(("pingpong", "overlap", "few_masks", "longest_first"), False)
+    steps = {"together": {"step": step_in_order}, "plain": {}}
+    hosts = {name: attention_around(step, causal=True, **off) for name, step in steps.items()}
+    candidates = (Candidate(name, CuteLauncher(host, problem), needs=WGMMA) for name, host in hosts.items())
+    return Sweep(problem, tuple(candidates), SOME, pairs=SIX_PAIRS, seconds=20)
+
+
 def attention_tuning() -> Sweep:
     """cuTile's forward kernel by tile and hints, causal."""
     candidates = (
@@ -839,6 +866,7 @@ SWEEPS: dict[str, Callable[[], Sweep]] = {  # gemm_nvidia raises NoExample where
     "attention_shapes": lambda: attention_shapes(causal=False),
     "attention_prompts": lambda: attention_shapes(causal=True),
     "attention_levers": attention_levers,
+    "attention_waits": attention_waits,
     "attention_tuning": attention_tuning,
     "attention_backward": attention_backward,
     "decode": decode,

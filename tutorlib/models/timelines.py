@@ -209,15 +209,16 @@ Schedule = Literal["together", "ping-pong", "together, overlap", "ping-pong, ove
 def attention_chart(schedule: Schedule, blocks: int = 3, multiply: int = 2, softmax: int = 5) -> Chart:
     """An attention block's softmax, of two warpgroups, and tensor cores: S and P (P V) of each block of keys.
 
-    blocks: of keys. multiply: ticks of one warpgroup's S or P V on all tensor cores. softmax: of one block.
-    together: both warpgroups issue at once, and the tensor cores serve them alternately, so that both wait for twice
-    as long. ping-pong: one waits until the other's wgmmas are done; the tensor cores take the group of wgmmas that is
-    ready first. overlap: S of a block is issued before P V of the block before.
+    blocks: of keys, from the last to block 0. multiply: ticks of one warpgroup's S or P V on all tensor cores.
+    softmax: of one block. together: both warpgroups issue at once, and the tensor cores serve them alternately, so both
+    wait for twice as long. ping-pong: one waits until the other's wgmmas are done; the tensor cores take the group of
+    wgmmas that is ready first. overlap: S of a block is issued before P V of the block before.
     """
     overlap, groups = "overlap" in schedule, 2 if "ping-pong" in schedule else 1
     ticks = multiply if groups == 2 else 2 * multiply
-    pairs = [[("P", n - 1), ("S", n)] if n else [("S", n)] for n in range(blocks)]
-    order = [*(step for pair in pairs for step in (pair[::-1] if overlap else pair)), ("P", blocks - 1)]
+    last = blocks - 1
+    pairs = [[("P", n + 1), ("S", n)] if n < last else [("S", n)] for n in reversed(range(blocks))]
+    order = [*(step for pair in pairs for step in (pair[::-1] if overlap else pair)), ("P", 0)]
     waiting, ready, free, spans = [list(order) for _ in range(groups)], [0] * groups, 0, list[Span]()
     while any(waiting):
         group = min((n for n in range(groups) if waiting[n]), key=lambda n: (ready[n], n))
@@ -228,7 +229,7 @@ def attention_chart(schedule: Schedule, blocks: int = 3, multiply: int = 2, soft
         if kind == "S":
             ready[group] = end + softmax
             spans.append(Span(f"wg {group}", end, ready[group], block, str(block)))
-            if overlap and block:  # P V of the block before is already issued
+            if overlap and block < last:  # P V of the block before is already issued
                 _, before = waiting[group].pop(0)
                 free = end + ticks
                 spans.append(Span("mma", end, free, before, f"P{before}"))
@@ -237,7 +238,7 @@ def attention_chart(schedule: Schedule, blocks: int = 3, multiply: int = 2, soft
     return Chart(schedule, ("wg 0", "wg 1", "mma"), tuple(spans))
 
 
-Blocks = Literal["a block for each tile", "persistent"]
+Blocks = Literal["a thread block for each tile", "persistent"]
 START, LOAD, STEPS, STORE, DELAY = 1, 2, 6, 2, 1
 
 

@@ -75,7 +75,7 @@ def later_rows(found: dict[str, Any]) -> dict[str, dict[str, str]]:
     rows = {}
     for way, us in found[LATER].items():
         factor = us / found[LATER][TORCH]
-        rows[way] = {"host": host_time(us), f"of {TORCH}": f"×{factor:,.0f}" if factor >= 100 else f"×{factor:.2f}"}
+        rows[way] = {"host": host_time(us), f"of {TORCH}": f"×{float(f'{factor:.2g}'):,g}"}
         if us := found.get(DONE, {}).get(way):
             rows[way]["until done"] = host_time(us)
     return rows
