@@ -616,8 +616,8 @@ for (name, mine), exact in zip(by_hand.items(), torch.autograd.grad(o, (q, k, v)
 
 # %% [markdown]
 # A block that owns queries can accumulate dQ, and a block that owns keys can accumulate dK and dV. One kernel for all
-# three needs atomic additions, whose order, and with it the rounding of the sums, changes from run to run. The course
-# has one cuTile kernel for each owner: both compute S and dP, but the results are the same in every run.
+# three needs atomic additions, whose order, and with it the rounding of the sums, changes from run to run. With one
+# kernel for each owner both compute S and dP, seven products in place of five, but every run gives the same results.
 #
 # **Exercise 22.7** (about 12 lines). Write the kernel `grad_q` for one head without a mask, in sizes that the tiles
 # divide: q, do and dq are (queries, d), k and v (keys, d), bf16; lse (to base 2, of the scores times log2(e)) and delta
@@ -649,11 +649,8 @@ def grad_q(q, k, v, do, lse, delta, dq, scale: float, tm: ct.Constant[int], tn: 
 check("22.7", grad_q)
 
 # %% [markdown]
-#
-#
-# These kernels compute seven products: S and dP twice, dV, dK and dQ once. With atomic additions, five would do: *CuTe*
-# is one kernel of five products, which adds to dQ atomically. Speeds are fractions of that of torch's fastest backward
-# pass. If torch's kernel computes five and both keep the tensor cores equally busy, seven products reach 5/7.
+# On Hopper the course has one kernel of five products, in CuTe, which adds to dQ atomically. Its speeds, as fractions of
+# that of torch's fastest backward pass:
 
 # %%
 for backward in all_sweep_results("attention_backward"):
@@ -664,5 +661,5 @@ for backward in all_sweep_results("attention_backward"):
             print(f"{name}, {group} heads to one of K and V: {min(ratios):.2f} to {max(ratios):.2f}")
 
 # %% [markdown]
-# cuTile's kernels are around 5/7, and lower where heads share K and V. CuTe's is at most 3% behind torch, but for one
-# case: with a mask and 8 heads of Q to each of K and V it falls to 0.73, because a few blocks have much of the work.
+# It is at most 3% behind torch, but for one case: with a mask and 8 heads of Q to each of K and V it falls to 0.73,
+# because a few blocks have much of the work.
