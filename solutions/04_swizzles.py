@@ -482,7 +482,8 @@ for name, stored in tiles.items():
 show_sweep("tile_layouts", read=counters.SHARED_READ, written=counters.SHARED_WRITTEN)
 
 # %% [markdown]
-# From notebook 10 on the tiles of A and B in shared memory are swizzled.
+# The GPU counts exactly the model's wavefronts: 8 times as many reads *by rows*, 8 times as many writes *by columns*.
+# The times are 2 to 6% above the predicted ones. From notebook 10 on the tiles of A and B are swizzled.
 #
 # ## What to remember
 #

@@ -441,7 +441,7 @@ show_ladder("05.4", "05.5")
 
 # %% [markdown]
 # cp.async is not what makes it slower, the tile is: *+ both* in the table above has this tile and as many threads, and
-# also 0.97 of the speed of that table's last kernel, rung 3. The gain of cp.async is that between the issue and the
+# 0.97 of the speed of that table's last kernel, rung 3. The gain of cp.async is that between the issue and the
 # wait a thread can do other work. A copy kernel has none; a GEMM has. Below, with one buffer (one *stage*) the
 # arithmetic waits for every tile; with more, the next tiles are in flight meanwhile.
 

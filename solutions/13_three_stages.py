@@ -309,6 +309,9 @@ for name, rows in (("gemm_stages", 23), ("gemm_unfitted", 10)):
             shown = "{:11.0f}{:10}{:7}{:5}{:6.2f}".format(*numbers)
             print(f"{point.name:20}{speed:7.2f}{shown}{'  all' if passes else ''}")
 
+# %% [markdown]
+# Four of the five, and no row that passes is below 0.97 of the fastest.
+
 # %%
 show_ladder("13.1", "13.3")
 
@@ -413,6 +416,8 @@ for name, kernel in kernels.items():
 show_beside(kernels, sizes=(4096, 8192))
 
 # %% [markdown]
+# It is the place: behind an mma, the copies gain 4%. Without its branch alone the loop is 2% slower.
+#
 # Your kernel beside cuBLAS, and, with TUTORLIB_CUTLASS set to a checkout of CUTLASS, beside NVIDIA's own:
 
 # %%

@@ -497,9 +497,9 @@ for name, loop in (("1 stage", one_stage), ("2 stages", main_loop)):
 
 # %% [markdown]
 # On an H200 one stage has 0.46 of four stages' speed and two have 0.67, at 2048 as at 8192: the wait recurs in every
-# step, so the number of steps does not matter. 8192³ is 16 waves of 128 steps, so with one stage a step takes 1,498 ns:
-# 560, and 938 of latency and transfer. With two stages the latter alone should be the limit, and a step takes 1,028. If
-# each stage were loaded as soon as it is read, two would share the 1,498: 749.
+# step, so the number of steps does not matter. 8192³ is 16 waves of 128 steps, so with one stage a step takes 1,490 ns:
+# 560, and 930 of latency and transfer. With two stages the latter alone should be the limit, and a step takes 1,027. If
+# each stage were loaded as soon as it is read, two would share the 1,490: 745.
 #
 # ## The epilogue: stmatrix, and TMA again
 #
@@ -689,7 +689,7 @@ print(story(compiled.ptx, HOPPER_OPCODES))
 # kernel like yours, *13 loads spread* notebook 13's fastest.
 
 # %%
-show_ladder("13.4", "14")
+show_ladder("13.3", "14")
 
 # %%
 show_figure("gemm_ladder_14")

@@ -18,8 +18,7 @@
 # > coarse nor too fine, launch as cheaply as PyTorch does, replay launches from a CUDA graph, let a kernel start before
 # > the one before it has ended, and save kernels for the next process and for other GPUs.
 # >
-# > **It takes** about 110 minutes, on any machine; its appendices, on structs in shared memory and on inline PTX, about
-# > 20 more.
+# > **It takes** about 110 minutes, on any machine, and its appendix about 20 more.
 
 # %%
 import os

@@ -63,8 +63,8 @@ from tutorlib.notebook.hunt import BUGS, CAUSES, Diagnosis, as_it_is, output_of,
 # | such an input, and the right line and cause | 4 |
 # | such an input, and a wrong pair; `check` does not say which of the two is wrong | 0 |
 #
-# After three wrong pairs for a bug, `check` judges no further pair until your fix of that bug passes. If a statement is
-# missing, its line is either of the two next to the gap, wherever the statement could go. These are the causes:
+# If a statement is missing, its line is either of the two next to the gap, wherever the statement could go. These are
+# the causes:
 
 # %%
 for name, meaning in CAUSES.items():

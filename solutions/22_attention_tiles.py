@@ -649,7 +649,7 @@ def grad_q(q, k, v, do, lse, delta, dq, scale: float, tm: ct.Constant[int], tn: 
 check("22.7", grad_q)
 
 # %% [markdown]
-# On Hopper the course has one kernel of five products, in CuTe, which adds to dQ atomically. Its speeds, as fractions of
+# On Hopper the course has one kernel of five products, in CuTe, which adds to dQ atomically. Its speed as a fraction of
 # that of torch's fastest backward pass:
 
 # %%

@@ -29,8 +29,6 @@ def first_time(monkeypatch):
     monkeypatch.setattr(module, "_failures", Counter())
     monkeypatch.setattr(module, "_hints_shown", Counter())
     monkeypatch.setattr(module, "_remedies", {})
-    monkeypatch.setattr(module, "_guesses", Counter())
-    monkeypatch.setattr(module, "_passed", set())
 
 
 def right(n):

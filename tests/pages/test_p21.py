@@ -3,16 +3,12 @@
 Most diagnoses are of the histogram, which is quick. tests/pages/p21.txt has the broken originals, which fail as fixes.
 """
 
-import sys
-from collections import Counter
-
 import numpy as np
 import pytest
 import torch
 
 from tests.pages.p21 import NAMES
-from tutorlib import CheckFailed, check, explain
-from tutorlib.course.answers import load_answers
+from tutorlib import explain
 from tutorlib.exercises import find, of_notebook
 from tutorlib.exercises.judges.p21 import CAUSES, Diagnosis, DiagnosisExercise
 from tutorlib.kernels.bugs.catalogue import BUGS
@@ -171,24 +167,6 @@ def test_answers_of_another_kind():
     assert "is not a function" in HISTOGRAM.grade(3).message
     assert "raised ZeroDivisionError" in HISTOGRAM.grade(lambda: 1 / 0).message
     assert type(Diagnosis(line=LINE, cause=CAUSE, shape=SHAPE)) is dict, "plain data alone reaches the judge"
-
-
-def test_after_three_wrong_pairs_the_fix_comes_first(monkeypatch):
-    module = sys.modules[check.__module__]
-    monkeypatch.setattr(module, "_guesses", Counter())
-    monkeypatch.setattr(module, "_passed", set())
-    monkeypatch.setenv("TUTORLIB_PROGRESS", "")
-
-    def message(line):
-        with pytest.raises(CheckFailed) as failed:
-            check("21.5", lambda: Diagnosis(line=line, cause="lost updates", shape=SHAPE))
-        return str(failed.value)
-
-    assert "say where and why" in message(None)
-    assert all("the cause or both are wrong" in message(line) for line in (12, 14, 15))
-    assert "Solve 21.6 first" in message(16)
-    check("21.6", load_answers("21_bug_hunt")["21.6"])
-    assert "the cause or both are wrong" in message(16)
 
 
 # Fixes ------------------------------------------------------------------------------------------------------------

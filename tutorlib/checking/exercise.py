@@ -7,7 +7,7 @@ from typing import Any, Literal, Self, final
 
 from tutorlib.checking.answer import Answer, Served, WrongKind, is_placeholder
 from tutorlib.compiling.errors import CompileFailed, ToolMissing
-from tutorlib.failure import Fail, FailureKind, Fault, Flaw, failures_in, remedy
+from tutorlib.failure import Fail, Fault, Flaw, failures_in, remedy
 from tutorlib.machine import device
 from tutorlib.machine.features import Feature
 from tutorlib.measuring.timing import Measurement
@@ -85,7 +85,6 @@ class Exercise(ABC):
         taken. `check` shows it from the second failure on, unless the message names the cause, and `hint` shows it
         before all others.
     needs: the feature of a GPU that runs it; None if any machine grades it.
-    guess: the kind of failure that a guess meets. proof: the exercise to solve before `check` judges another guess.
     """
 
     id: str
@@ -94,8 +93,6 @@ class Exercise(ABC):
     hints: tuple[str, ...] = ()
     remedies: Mapping[Fault, str] = field(default_factory=dict)
     needs: Feature | None = None
-    guess: FailureKind | None = None
-    proof: str = ""
 
     @classmethod
     def of(cls, head: tuple[str, str, int], **settings: Any) -> Self:

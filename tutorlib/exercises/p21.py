@@ -39,7 +39,6 @@ def pair(number: int, name: str, lines: tuple[str | int, ...], cause: str, **ask
             bug=bug,
             lines=lines,
             cause=cause,
-            proof=f"21.{2 * number}",
         ),
         fix_of(bug, id=f"21.{2 * number}", title=f"fix {name}", points=2, **{"patterned": False} | asked),
     )

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from tutorlib.compiling.compiled import LaunchGrid
 from tutorlib.compiling.cpp import ARCH, compile_cpp, compile_cuda
@@ -16,9 +16,6 @@ from tutorlib.problems.work import Call, Launcher, Work
 from tutorlib.simulate.ptx.languages.cuda import simulate_cuda, simulate_cutile
 from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host
 from tutorlib.simulate.ptx.report import Report
-
-if TYPE_CHECKING:
-    pass
 
 
 class SimulatedLauncher(Launcher, Protocol):

@@ -7,17 +7,12 @@ from contextlib import redirect_stderr, redirect_stdout
 
 from tutorlib.checking.exercise import Answer
 from tutorlib.exercises import find
-from tutorlib.failure import failures_in
 from tutorlib.notebook import standing
 from tutorlib.problems.differences import count
 
 JUDGED_OUTSIDE = "TUTORLIB_JUDGED_OUTSIDE"  # set while grading: the exercises that another process judges
 
-GUESSES = 3  # of an exercise that can be guessed
-
 _failures: Counter[str] = Counter()
-_guesses: Counter[str] = Counter()
-_passed: set[str] = set()
 _remedies: dict[str, str] = {}  # exercise → the hint for its last failure, if there is one
 _hints_shown: Counter[str] = Counter()
 
@@ -55,20 +50,12 @@ def check(id: str, answer: Answer) -> None:
         print(f"{id} is handed in.")
         return
     exercise = find(id)
-    if _guesses[id] >= GUESSES and exercise.proof not in _passed:
-        raise CheckFailed(
-            f"✗ {id} {exercise.title}: {GUESSES} guesses were wrong.\n"
-            f"  Solve {exercise.proof} first: once its check has passed in this notebook, this one judges again."
-        )
     printed = Printed()
     with redirect_stdout(printed), redirect_stderr(printed):
         outcome = exercise.grade(answer)
     standing.record(outcome)
     _remedies.pop(id, None)
-    if exercise.guess in [failure.kind for failure in failures_in((outcome.message,))]:
-        _guesses[id] += 1
     if outcome.status in ("passed", "not_run"):
-        _passed.add(id)
         print(outcome.message)
         return
     remedy = "" if outcome.explained else outcome.remedy

@@ -114,7 +114,6 @@ class DiagnosisExercise(Exercise):
     bug: Bug
     lines: tuple[str | int, ...]
     cause: str
-    guess: FailureKind | None = DiagnosisFlaw.WRONG
 
     def judge(self, served: Served) -> Verdict:
         found = served.ask(diagnosis_of)
