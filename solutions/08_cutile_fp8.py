@@ -164,7 +164,7 @@ def add_parts(parts, c, tm: ct.Constant[int], tn: ct.Constant[int]):
 
 
 # %% [markdown]
-# **Predict**: how many parts are best for 512×512×16384? And for 2048×2048×2048, which has 256 tiles?
+# **Predict**: how many parts are best for 512×512×65536? And for 2048×2048×2048, which has 256 tiles?
 #
 # **Exercise 08.3** (about 10 lines). Write the host function `split_gemm(a, b, c)`: C = A·Bᵀ for any sizes, in tiles of
 # 128×128 and steps of 64, with each kernel launched once. Cut K into the largest number of parts for which
@@ -192,13 +192,13 @@ def split_gemm(a, b, c):
 check("08.3", split_gemm)
 
 # %% [markdown]
-# For 1 to 16 parts of 512×512×16384: the steps along K that an SM executes one after another, and the bytes of the
+# For 1 to 16 parts of 512×512×65536: the steps along K that an SM executes one after another, and the bytes of the
 # partial results, written and read. (At 2048³ the 256 tiles keep the SMs busy as they are.)
 
 # %%
 for parts in (1, 2, 4, 8, 16):
     waves = -(-16 * parts // h200.sms)
-    print(f"{parts:2} parts: {waves * 256 // parts:3} steps, {2 * parts * 512 * 512 * 4 / 1e6:5.1f} MB")
+    print(f"{parts:2} parts: {waves * 1024 // parts:4} steps, {2 * parts * 512 * 512 * 4 / 1e6:5.1f} MB")
 
 # %% [markdown]
 # 8 parts need the fewest steps; 16 take two waves, no fewer steps, and twice the bytes. The speeds, with notebook 07's

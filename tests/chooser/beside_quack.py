@@ -52,7 +52,7 @@ def main(every: str, most: str = "300") -> None:
         if time.monotonic() < end:
             points.append(compared(Problem(*shape)))
             print(points[-1], flush=True)
-    data = {"machine": machine, "date": date.today().isoformat(), "points": points}
+    data = {"machine": machine, "date": date.today().isoformat(), "shapes": points}
     write_json(sweep_file(machine["gpu"], "gemm_tuning"), data)
 
 

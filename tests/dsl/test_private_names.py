@@ -49,6 +49,7 @@ UNDOCUMENTED = {
 # Private names that are no DSL's, and whose they are.
 OTHERS = {
     "_C": "torch",
+    "_addmm_activation": "torch",
     "_base": "torch",
     "_broadcast_shapes": "torch",
     "_cdata": "torch",

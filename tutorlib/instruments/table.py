@@ -212,7 +212,7 @@ def split_k() -> Sweep:
         ct.launch(stream, (m // 32, n // 64), add, (room, c, 32, 64))
 
     ways = [by_host(f"{n} part{'s' * (n > 1)}", partial(split, n)) for n in (1, 2, 4, 8, 16)]
-    return Sweep(GEMM, (tile_rungs().candidates[0], *ways), ((512, 512, 16384),), seconds=30)
+    return Sweep(GEMM, (tile_rungs().candidates[0], *ways), ((512, 512, 65536),), seconds=30)
 
 
 def cpp_vectors() -> Sweep:
