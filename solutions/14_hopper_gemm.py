@@ -496,10 +496,10 @@ for name, loop in (("1 stage", one_stage), ("2 stages", main_loop)):
     compare_on_gpu({name: fewer, "4 stages": four}, sizes=(2048, 8192), needs=WGMMA)
 
 # %% [markdown]
-# On an H200 one stage has 0.46 of four stages' speed and two have 0.67, at 2048 as at 8192: the wait recurs in every
-# step, so the number of steps does not matter. 8192³ is 16 waves of 128 steps, so with one stage a step takes 1,490 ns:
-# 560, and 930 of latency and transfer. With two stages the latter alone should be the limit, and a step takes 1,027. If
-# each stage were loaded as soon as it is read, two would share the 1,490: 745.
+# On an H200 one stage has 0.45 to 0.47 of four stages' speed and two have 0.65, at 2048 as at 8192: the wait recurs in every
+# step, so the number of steps does not matter. 8192³ is 16 waves of 128 steps, so with one stage a step takes 1,509 ns:
+# 560, and 949 of latency and transfer. With two stages the latter alone should be the limit, and a step takes 1,042. If
+# each stage were loaded as soon as it is read, two would share the 1,509: 754.
 #
 # ## The epilogue: stmatrix, and TMA again
 #
