@@ -199,8 +199,7 @@ maximum = extreme(max, torch.maximum, torch.fmax)
 
 def where(condition: Value, x: Value, y: Value, /) -> Tile:
     dtype = common(x, y)
-    chosen = convert(condition, ct.bool_)
-    return Tile(torch.where(chosen, convert(x, dtype), convert(y, dtype)), dtype)
+    return Tile(torch.where(convert(condition, ct.bool_), convert(x, dtype), convert(y, dtype)), dtype)
 
 
 def accumulation_dtype(acc: ct.DType) -> torch.dtype:
@@ -232,19 +231,11 @@ def rounded(name: str) -> Callable:
     return lambda x, /: x.mapped(getattr(torch, name)) if isinstance(x, Tile) else getattr(math, name)(x)
 
 
-def isnan(x: Value, /) -> Tile | bool:
-    return Tile(torch.isnan(x.data), ct.bool_) if isinstance(x, Tile) else math.isnan(x)
-
-
 def bitcast(x: Value, /, dtype) -> Tile:
     """The same bits read as another dtype of the same width."""
     x, dtype = tile_of(x), dtype_of(dtype)
-    bits = x.data.to(storage(x.dtype)).contiguous().view(storage(dtype))
-    return Tile(bits.to(CARRIER[dtype]), dtype)
-
-
-def storage(dtype: ct.DType) -> torch.dtype:
-    return STORAGE.get(dtype, CARRIER[dtype])  # tf32 has no memory form: its bits are an fp32's
+    before, after = (STORAGE.get(kind, CARRIER[kind]) for kind in (x.dtype, dtype))  # tf32's bits are an fp32's
+    return Tile(x.data.to(before).contiguous().view(after).to(CARRIER[dtype]), dtype)
 
 
 # Functions that torch has by the same names, and comparisons by others.
@@ -276,7 +267,7 @@ FUNCTIONS: dict[str, Callable] = {
     "abs": operator.abs,
     "negative": operator.neg,
     "bitwise_not": operator.invert,
-    "isnan": isnan,
+    "isnan": lambda x, /: Tile(torch.isnan(x.data), ct.bool_) if isinstance(x, Tile) else math.isnan(x),
     "bitcast": bitcast,
 }
 

@@ -5,7 +5,6 @@ then writes a flag with a strong operation; the other reads the flag with a stro
 release or an acquire is both in one. All have a scope, and order threads only if each is in the other's.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,6 +23,7 @@ from tutorlib.simulate.ptx.clocks import (
 )
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Instruction
+from tutorlib.simulate.ptx.meetings import by_key
 
 ACQUIRE, RELEASE = {"acquire", "acq_rel"}, {"release", "acq_rel"}
 STRONG = {"volatile", "relaxed", "mmio"} | ACQUIRE | RELEASE
@@ -83,7 +83,8 @@ class Flags:
         hears, tells = instruction.parts[0] in ("ld", "atom", "red"), instruction.parts[0] != "ld"
         if hears and not (self.told or (tells and (self.clocks.section or RELEASE & set(instruction.parts)))):
             return
-        for group, piece in by_warp(lanes, pieces):
+        for (_, piece), which in by_key(lanes // WARP, pieces).items():
+            group = lanes[which]
             if hears:
                 self.hear(group, piece, instruction)
             else:
@@ -136,12 +137,3 @@ class Flags:
 
     def blocks_of(self, lanes: np.ndarray) -> np.ndarray:
         return np.asarray(self.clocks.geometry.first + lanes // self.clocks.geometry.of_block)
-
-
-def by_warp(lanes: np.ndarray, pieces: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
-    """The lanes of each warp that get at one piece, in order."""
-    together: dict[tuple[int, int], list[int]] = {}
-    for lane, piece in zip(lanes.tolist(), pieces.tolist(), strict=True):
-        together.setdefault((lane // WARP, piece), []).append(lane)
-    for (_, piece), group in together.items():
-        yield np.array(group), piece

@@ -245,10 +245,8 @@ class GlobalShadow(Shadow):
         if late.any():
             at = int(late.argmax())
             who = self.geometry.show_thread(int(touched.lanes[at]))
-            says = (
-                f"{who} {does} {self.place(touched, at)}, which {self.arena.before} of the launch before may still be "
-            )
-            says += "storing: no griddepcontrol.wait lies between"
+            says = f"{who} {does} {self.place(touched, at)}, which {self.arena.before} of the launch before may still "
+            says += "be storing: no griddepcontrol.wait lies between"
             self.notice(Hazard.RACE(earlier="launch"), touched.access.site, says, int(late.sum()), does)
 
     def why_unordered(self, touched: Touched, at: int) -> str:
@@ -276,7 +274,7 @@ class GlobalShadow(Shadow):
     def end(self) -> None:
         """Note for each byte in the arena whether a launch that follows may find it not stored yet; with what the one
         before this has stored, if no thread has waited for that."""
-        for one in self.arena:
+        for one in self.arena.allocations:
             first = one.start // self.piece
             storers = self.storer[first : -(-one.end // self.piece)]
             late = (storers != NO_BLOCK) & ~((storers == BEFORE) & self.clocks.waited)

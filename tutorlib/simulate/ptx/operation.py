@@ -70,7 +70,7 @@ class Operation:
         all of them."""
         match self.operand(which):
             case Register(name) if name.startswith("%") and self.state.is_special(name):
-                return narrowed(self.state.special_register(name), kind)
+                return narrowed(self.state.special.setdefault(name, self.state.special_values(name)), kind)
             case Register() as register:
                 return narrowed(self.state.storage(register), kind)
             case Immediate(text):

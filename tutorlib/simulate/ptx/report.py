@@ -98,7 +98,6 @@ class AccessLog:
             self.count()
 
     def count(self) -> None:
-        """Count what is kept."""
         for (site, space, width), rows in self.kept.items():
             addresses = np.concatenate(rows)
             addresses = addresses[(addresses != NO_ACCESS).any(1)]

@@ -16,10 +16,10 @@ from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.barriers import BarrierInstruction
 from tutorlib.simulate.ptx.facts import facts_of
 from tutorlib.simulate.ptx.flags import STRONG
-from tutorlib.simulate.ptx.flow import BasicBlock, comes_back, ends_block, execution_order
+from tutorlib.simulate.ptx.flow import BasicBlock, comes_back, execution_order
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.meetings import Waiting
-from tutorlib.simulate.ptx.opcodes import decode
+from tutorlib.simulate.ptx.opcodes import decode, unless_reached
 from tutorlib.simulate.ptx.opcodes.synchronization import waits_for_phase
 from tutorlib.simulate.ptx.opcodes.wgmma import multiplication
 from tutorlib.simulate.ptx.operation import Operation
@@ -32,12 +32,8 @@ PATIENCE = 1000  # blocks of the program that a cohort runs while others are rea
 
 
 class Stopped(Exception):
-    """The launch is given up. Its text says why the kernel does not end, "" where its warps issue more instructions
-    than the caller pays for. site: the instruction at which it is."""
-
-    def __init__(self, why: str, site: int) -> None:
-        super().__init__(why)
-        self.site = site
+    """The launch is given up: why the kernel does not end, "" where its warps issue more instructions than the caller
+    pays for, and the instruction at which it is."""
 
 
 @dataclass
@@ -76,7 +72,8 @@ class Scheduler:
     def steps_of(self, block: BasicBlock) -> list[Step]:
         self.state.factors = {}
         inside = enumerate(self.instructions[block.start : block.end], block.start)
-        return [(lambda where: None) if ends_block(one) else decode(one, site, self.state) for site, one in inside]
+        idle: Step = lambda where: None  # noqa: E731
+        return [idle if facts_of(one).ends else decode(one, site, self.state) for site, one in inside]
 
     def run_all(self) -> None:
         """Run all batches, up to one that does not end, which is a finding, or where the budget is used up."""
@@ -86,8 +83,9 @@ class Scheduler:
                 state.enter(state.upcoming)
                 self.run()
         except Stopped as stopped:
-            if str(stopped):
-                state.findings.notice(Hazard.ENDLESS, stopped.site, str(stopped))
+            why, site = stopped.args
+            if why:
+                state.findings.notice(Hazard.ENDLESS, site, why)
 
     def run(self) -> None:
         """Run the batch that the state has entered. Raises Stopped."""
@@ -100,7 +98,8 @@ class Scheduler:
                 join(ready, following)
             self.release(ready)
             self.end_polling(cohort.block, ready)
-        self.state.report_deadlock()
+        for unit in self.state.units:  # nearest to the cause first: a warp that lacks registers arrives at no mbarrier
+            unit.report_deadlock()
 
     def deliver(self) -> bool:
         """Let TMA or the tensor cores proceed. Whether they had anything to do."""
@@ -200,8 +199,12 @@ class Scheduler:
     # what becomes of a cohort at the end of a block -----------------------------------------------------------------
 
     def end_of(self, block: BasicBlock) -> After:
-        site, then, state = block.end - 1, block.following, self.state
-        op = Operation(self.instructions[site], site, state)
+        op = Operation(self.instructions[block.end - 1], block.end - 1, self.state)
+        after: After = unless_reached(op, lambda: self.after_instruction(op, block))
+        return after
+
+    def after_instruction(self, op: Operation, block: BasicBlock) -> After:
+        site, then, state = op.site, block.following, self.state
         match facts_of(op.instruction).ends:
             case "branch" | "leave":
                 return self.part(site, block.target, then, lambda lanes: lanes)

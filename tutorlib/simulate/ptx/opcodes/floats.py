@@ -15,9 +15,18 @@ from tutorlib.simulate.ptx.memory import WINDOW
 from tutorlib.simulate.ptx.opcodes.integers import Compute, Row, computed, ufunc_step
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation, items_of
 from tutorlib.simulate.ptx.state import Step, Where
-from tutorlib.simulate.ptx.types import bits_of, directed_fma, flush, from_bits, is_type, numpy_type, odd_sum, to_bits
+from tutorlib.simulate.ptx.types import (
+    Array,
+    bits_of,
+    directed_fma,
+    flush,
+    from_bits,
+    is_type,
+    numpy_type,
+    odd_sum,
+    to_bits,
+)
 
-Array = np.ndarray
 DIRECTED = ("rm", "rp", "rz")  # roundings that sums and products of fp32 have here
 KNOWN = {"rn", "ftz", "sat", "approx", "full", "NaN", "relu"}
 ROUND = {"rn", "approx", "full"}
@@ -81,7 +90,6 @@ def fused(a: Array, b: Array, c: Array) -> Array:
 
 
 def in_float64(compute: Compute) -> Compute:
-    """The same function, computed in float64."""
     return lambda *given: compute(*(x.astype(np.float64) for x in given))
 
 

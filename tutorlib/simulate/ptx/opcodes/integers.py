@@ -9,7 +9,7 @@ import numpy as np
 
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import Step, Where
-from tutorlib.simulate.ptx.types import bits_of, numpy_type
+from tutorlib.simulate.ptx.types import Array, bits_of, numpy_type
 
 Compute = Callable[..., Any]
 
@@ -56,7 +56,6 @@ def computed(out: np.ndarray, compute: Compute, *sources: np.ndarray) -> Step:
     return step
 
 
-Array = np.ndarray
 U32, U64 = np.uint32, np.uint64
 
 
@@ -201,7 +200,6 @@ OPCODES: dict[str, OpcodeDecoder] = {
     "or": Row("t t t", np.bitwise_or),
     "xor": Row("t t t", np.bitwise_xor),
     "not": Row("t t", np.invert),
-    "cnot": Row("t t", lambda a: a == 0),
     "shl": Row("t t u32", shift_left),
     "shr": Row("t t u32", shift_right),
     "shf": Row("b32 b32 b32 b32", funnel, asks="l r wrap clamp"),
