@@ -85,10 +85,8 @@ class Compiled:
             local = f"{self.stack_bytes:,} bytes of stack"
         else:
             local = f"{self.spill_bytes:,} bytes spilled" if self.spill_bytes else "no spills"
-        return (
-            f"{self.arch}: {self.threads} threads, {self.registers} registers, {local}, "
-            f"{self.smem_bytes:,} bytes of shared memory"
-        )
+        smem = f"{self.smem_bytes:,} bytes of shared memory"
+        return f"{self.arch}: {self.threads} threads, {self.registers} registers, {local}, {smem}"
 
 
 def instructions_in(ptx: str) -> frozenset[str]:

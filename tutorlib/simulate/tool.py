@@ -12,13 +12,11 @@ from tutorlib.simulate.ptx.languages.cuda import simulate_cuda
 from tutorlib.simulate.ptx.report import Report as LaunchReport
 from tutorlib.simulate.report import Report, stops
 
-ARCH = "80"
-
 
 def simulate(
     kernel: Any,
     *arguments: Any,
-    arch: str = ARCH,
+    arch: str = "80",
     grid: Sequence[int] = (),
     block: Sequence[int] = (),
     cluster: Sequence[int] = (),

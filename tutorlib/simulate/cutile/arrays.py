@@ -213,8 +213,6 @@ def axis_order(order, ndim: int) -> tuple[int, ...]:
 
 def box_at(array: Array, index, shape: tuple[int, ...], steps: tuple[int, ...], order: tuple[int, ...]) -> Elements:
     """The elements of a tile, a box that may reach beyond the array. index, shape, steps: by tile axis."""
-    if len(shape) != array.ndim:
-        raise ValueError(f"the array has {array.ndim} modes and the tile {len(shape)}: ct.reshape gives it as many")
     start, size = [0] * array.ndim, [0] * array.ndim
     for axis, i, n, step in zip(order, as_shape(index), shape, steps, strict=True):
         start[axis], size[axis] = i * step, n

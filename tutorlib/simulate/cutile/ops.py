@@ -86,13 +86,10 @@ def arg_extreme(find: Callable, take: Callable, worst: float) -> Callable:
     return apply
 
 
-def cumulation(function: Callable) -> Callable:
-    def apply(x: Tile, /, axis=0, *, reverse=False, **hints) -> Tile:
-        x = x.astype(ct.int32) if x.dtype == ct.bool_ else x
-        data = function(x.data.flip(int(axis)) if reverse else x.data, int(axis), dtype=x.data.dtype)
-        return Tile(data.flip(int(axis)) if reverse else data, x.dtype)
-
-    return apply
+def cumsum(x: Tile, /, axis=0, *, reverse=False, **hints) -> Tile:
+    x = x.astype(ct.int32) if x.dtype == ct.bool_ else x
+    data = torch.cumsum(x.data.flip(int(axis)) if reverse else x.data, int(axis), dtype=x.data.dtype)
+    return Tile(data.flip(int(axis)) if reverse else data, x.dtype)
 
 
 FUNCTIONS = {
@@ -104,5 +101,4 @@ FUNCTIONS = {
     "min": reduction(tile.minimum),
     "argmax": arg_extreme(torch.argmax, torch.amax, -torch.inf),
     "argmin": arg_extreme(torch.argmin, torch.amin, torch.inf),
-    "cumsum": cumulation(torch.cumsum),
 }

@@ -63,17 +63,11 @@ class Tile:
         """New axes of size 1: x[:, None]."""
         return Tile(self.data[key], self.dtype)
 
-    def number(self) -> Number:
-        """The value of a 0-d tile. Raises TypeError for others."""
-        if self.ndim:
-            raise TypeError(f"a tile of shape {self.shape} is not one number")
-        return self.data.item()
-
     def __index__(self) -> int:
-        return operator.index(self.number())  # type: ignore[arg-type]  # raises TypeError for a float, as it should
+        return operator.index(self.data.item())  # type: ignore[arg-type]  # raises TypeError for a float, as it should
 
     def __bool__(self) -> bool:
-        return bool(self.number())
+        return bool(self.data.item())
 
     def __format__(self, spec: str) -> str:
         def show(value) -> str:
@@ -83,9 +77,6 @@ class Tile:
 
     def __str__(self) -> str:
         return format(self)
-
-    def __repr__(self) -> str:
-        return f"<tile {self.dtype.name}, shape {self.shape}>"
 
     def __neg__(self) -> "Tile":
         return (+self).mapped(torch.neg)

@@ -159,10 +159,8 @@ class BulkCopies(Unit):
 
     def wait(self, lanes: np.ndarray, open_groups: int) -> None:
         """These lanes' groups have been read, but for the newest `open_groups`."""
-        done = self.stores.wait(lanes, open_groups)
-        for one in done:
+        for one in self.stores.wait(lanes, open_groups):  # in the order of their numbers
             self.read(one)
-        for one in done:  # in the order of their numbers
             components = self.clocks.base[self.slot[one.lanes]] + self.reader(one.lanes)
             self.clocks.learn(one.lanes, components, one.what.number)
 

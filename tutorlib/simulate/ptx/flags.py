@@ -73,10 +73,6 @@ class Flags:
     told: dict[int, Told] = field(default_factory=dict)
     latest: dict[tuple[int, int, int, bool], Told] = field(default_factory=dict)
 
-    def restart(self) -> None:
-        """Make ready for another batch: what flags have told so far they tell its blocks, too."""
-        self.latest.clear()
-
     def on_access(self, lanes: np.ndarray, pieces: np.ndarray, instruction: Instruction) -> None:
         """A strong access. Who loads hears what a flag tells, and who stores tells what they know; an atomic does both,
         and passes on what the flag has told so far."""
@@ -103,7 +99,7 @@ class Flags:
         if not told or self.latest.get(reader) is told:
             return
         self.latest[reader] = told
-        block = int(self.blocks_of(lanes[:1])[0])
+        block = self.clocks.geometry.place(lanes[0])
         far: Far = {}
         for (reach, writer), knew in told.items():
             distance = self.distance(block, writer)
@@ -114,7 +110,7 @@ class Flags:
 
     def tell(self, lanes: np.ndarray, piece: int, instruction: Instruction) -> None:
         """Threads of a warp write a flag."""
-        block, scope = int(self.blocks_of(lanes[:1])[0]), scope_of(instruction)
+        block, scope = self.clocks.geometry.place(lanes[0]), scope_of(instruction)
         cluster = block // self.clocks.geometry.cluster_size
         if RELEASE & set(instruction.parts):
             releases = {scope: self.clocks.release(lanes)}
@@ -134,6 +130,3 @@ class Flags:
     def distance(self, block: int, other: int) -> int:
         size = self.clocks.geometry.cluster_size
         return CTA if block == other else CLUSTER if block // size == other // size else DEVICE
-
-    def blocks_of(self, lanes: np.ndarray) -> np.ndarray:
-        return np.asarray(self.clocks.geometry.first + lanes // self.clocks.geometry.of_block)

@@ -87,6 +87,10 @@ class Geometry:
         x, y, z = (at * size + rank for at, size, rank in zip(outer, self.cluster, inner, strict=True))
         return np.asarray(x + self.grid[0] * (y + self.grid[1] * z))
 
+    def place(self, lane: int) -> int:
+        """Of a lane's block."""
+        return self.first + int(lane) // self.of_block
+
     def show_block(self, place: int) -> str:
         return in_grid(int(self.number(np.array(place))), self.grid)
 

@@ -129,10 +129,6 @@ class Operation:
             raise ValueError(f"{operand} is no number")
         return int(operand.text, 0)
 
-    def count(self, which: int) -> int:
-        """A number that is the same for all lanes."""
-        return int(self.source(which, "s32")[0])
-
     def addresses(self, which: int | Operand) -> Addresses:
         """[base + offset] for all lanes, or for one where it is the same for all; 64 bits."""
         operand, state = self.operand(which), self.state
@@ -196,17 +192,10 @@ class Operation:
 
     def by_lanes(self, does: Callable[[np.ndarray], object]) -> Step:
         """A step that gives the lanes that run it to a function."""
-
-        def step(where: Where) -> None:
-            does(self.lanes(where))
-
-        return step
+        return lambda where: does(self.lanes(where))
 
     def by_warps(self, does: Callable[[np.ndarray], object]) -> Step:
-        def step(where: Where) -> None:
-            does(self.warps(where))
-
-        return step
+        return lambda where: does(self.warps(where))
 
     # findings ---------------------------------------------------------------------------------------------------
 

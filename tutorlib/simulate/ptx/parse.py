@@ -63,8 +63,6 @@ def parse_ptx(ptx: str) -> ir.Module:
     outside: list[str] = []  # the text between kernels
     at = 0
     for entry in ENTRY.finditer(text):
-        if entry.start() < at:
-            continue
         outside.append(text[at : entry.start()])
         name, parameters, directives = entry.groups()
         body = Body(text, entry.end(), newlines)

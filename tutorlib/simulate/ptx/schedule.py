@@ -9,6 +9,7 @@ TMA do what it was told to: as late as it may. A cohort that only polls a flag c
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -62,7 +63,9 @@ class Scheduler:
         self.runs = np.zeros(len(self.blocks), np.int64)
         self.time = self.polled = 0
         self.order = execution_order([block.successors for block in self.blocks])
-        self.after = [self.end_of(block) for block in self.blocks]  # first: a wgmma says what steps must watch
+        ends = [(Operation(self.instructions[one.end - 1], one.end - 1, state), one) for one in self.blocks]
+        # First: a wgmma says what steps must watch.
+        self.after: list[After] = [unless_reached(op, partial(self.end_of, op, block)) for op, block in ends]
         self.steps = [self.steps_of(block) for block in self.blocks]
         self.gathers = [facts_of(self.instructions[block.start]).gathers for block in self.blocks]
         inside = [self.instructions[block.start : block.end] for block in self.blocks]
@@ -198,12 +201,7 @@ class Scheduler:
 
     # what becomes of a cohort at the end of a block -----------------------------------------------------------------
 
-    def end_of(self, block: BasicBlock) -> After:
-        op = Operation(self.instructions[block.end - 1], block.end - 1, self.state)
-        after: After = unless_reached(op, lambda: self.after_instruction(op, block))
-        return after
-
-    def after_instruction(self, op: Operation, block: BasicBlock) -> After:
+    def end_of(self, op: Operation, block: BasicBlock) -> After:
         site, then, state = op.site, block.following, self.state
         match facts_of(op.instruction).ends:
             case "branch" | "leave":

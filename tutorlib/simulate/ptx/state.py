@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tutorlib.simulate.ptx.simulation import Launch
 
 Where = np.ndarray | Literal[True]  # the lanes that run an instruction: booleans, or True for all
-Step = Callable[[Where], None]
+Step = Callable[[Where], object]
 
 UNSET = 0x7FFF7FFF7FFF7FFF  # a NaN, or several, in every format from fp8 to fp64
 LOCAL_ALIGNMENT = 16
@@ -76,11 +76,8 @@ class State:
         self.thread, self.slot, self.alive = geometry.thread(), geometry.slot(), np.ones(lanes, bool)
         self.local = np.zeros((lanes, -(-max(ends["local"], 1) // LOCAL_ALIGNMENT) * LOCAL_ALIGNMENT), np.uint8)
         self.local_set = np.zeros(self.local.shape, bool)
-        self.call_space = {
-            name: np.zeros((lanes, -(-(variable.size or 8) // 16) * 16), np.uint8)
-            for name, variable in kernel.variables.items()
-            if variable.space == "param"
-        }
+        called = {name: one.size or 8 for name, one in kernel.variables.items() if one.space == "param"}
+        self.call_space = {name: np.zeros((lanes, -(-size // 16) * 16), np.uint8) for name, size in called.items()}
         self.shared = SharedMemory(geometry.batch, ends["shared"] + launch.dynamic_smem)
         self.shared_row = self.slot * self.shared.stride
         self.copies, self.log = AsyncCopies(lanes, self.shared), AccessLog()

@@ -133,7 +133,10 @@ class Warpgroups(Unit):
         self.compare_with_fence(site, flat)
         fresh = flat[acc.pending[flat] == 0]
         if len(fresh):
-            self.compare_with_poison(site, acc, fresh[np.isin(fresh, warps[adds])])
+            added_to = fresh[np.isin(fresh, warps[adds])]
+            if len(unset := added_to[acc.registers[0][added_to * WARP] == POISON]):
+                says = f"{self.geometry.show_warp(int(unset[0]))} lets wgmma add to registers that were never set"
+                self.notice(Hazard.UNWRITTEN(by="wgmma"), site, says, len(unset))
             acc.take(fresh)
         before = np.where(np.repeat(adds, WARPGROUP)[:, None, None], acc.values[flat], 0)
         sums = products.reshape(before.shape) + before
@@ -181,13 +184,6 @@ class Warpgroups(Unit):
             self.notice(Hazard.UNWAITED(lacks="wgmma"), site, says, len(early), told)
         if not moves:
             self.touched[warps] = site
-
-    def compare_with_poison(self, site: int, acc: Accumulators, warps: np.ndarray) -> None:
-        """These warps' accumulators are about to be added to."""
-        unset = warps[(acc.registers[0][warps * WARP] == POISON)]
-        if len(unset):
-            says = f"{self.geometry.show_warp(int(unset[0]))} lets wgmma add to registers that were never set"
-            self.notice(Hazard.UNWRITTEN(by="wgmma"), site, says, len(unset))
 
     def compare_with_fence(self, site: int, warps: np.ndarray) -> None:
         late = warps[self.touched[warps] != FENCED]

@@ -328,7 +328,7 @@ OPCODES: dict[str, OpcodeDecoder] = {
     "cp.async.bulk": copy,
     "cp.async.bulk.commit_group": lambda op: op.by_lanes(lambda lanes: op.state.bulk.stores.commit(lanes)),
     # {.read} too: threads of the block cannot tell when bytes have reached global memory.
-    "cp.async.bulk.wait_group": lambda op: op.by_lanes(partial(op.state.bulk.wait, open_groups=op.count(0))),
+    "cp.async.bulk.wait_group": lambda op: op.by_lanes(partial(op.state.bulk.wait, open_groups=op.immediate(0))),
     "cp.async.bulk.prefetch": no_effect,
     "cp.reduce.async.bulk": copy,
     "st.async": store_async,

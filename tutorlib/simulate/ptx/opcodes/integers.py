@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
-from tutorlib.simulate.ptx.state import Step, Where
+from tutorlib.simulate.ptx.state import Step
 from tutorlib.simulate.ptx.types import Array, bits_of, numpy_type
 
 Compute = Callable[..., Any]
@@ -43,17 +43,11 @@ class Row:
 
 
 def ufunc_step(ufunc: np.ufunc, out: np.ndarray, *sources: np.ndarray) -> Step:
-    def step(where: Where) -> None:
-        ufunc(*sources, out=out, where=where)
-
-    return step
+    return lambda where: ufunc(*sources, out=out, where=where)
 
 
 def computed(out: np.ndarray, compute: Compute, *sources: np.ndarray) -> Step:
-    def step(where: Where) -> None:
-        np.copyto(out, compute(*sources), where=where, casting="unsafe")
-
-    return step
+    return lambda where: np.copyto(out, compute(*sources), where=where, casting="unsafe")
 
 
 U32, U64 = np.uint32, np.uint64

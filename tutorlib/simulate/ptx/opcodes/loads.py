@@ -144,7 +144,7 @@ def fetch(port: GlobalPort, lanes: np.ndarray, addresses: np.ndarray, wanted: np
 
 def wait(op: Operation) -> Step:
     """cp.async.wait_group n, and wait_all, which waits for copies that were not committed too."""
-    still_open = op.count(0) & MOST_GROUPS if op.operands else 0
+    still_open = op.immediate(0) & MOST_GROUPS if op.operands else 0
     copies, races = op.state.copies, op.state.races
 
     def step(where: Where) -> None:

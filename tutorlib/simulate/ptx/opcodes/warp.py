@@ -87,11 +87,7 @@ VOTES: dict[str, Result] = {
 
 def to_all_lanes(out: np.ndarray, compute: Callable[[Where], np.ndarray]) -> Step:
     """A step that gives all lanes of a warp the same number. compute: gives it for each warp."""
-
-    def step(where: Where) -> None:
-        np.copyto(out, np.repeat(compute(where), WARP), where=where, casting="unsafe")
-
-    return step
+    return lambda where: np.copyto(out, np.repeat(compute(where), WARP), where=where, casting="unsafe")
 
 
 def vote(op: Operation) -> Step:

@@ -158,5 +158,5 @@ def watched(step: Step, op: Operation) -> Step:
 OPCODES: dict[str, OpcodeDecoder] = {
     "wgmma.fence": lambda op: op.by_warps(op.state.warpgroups.fence),
     "wgmma.commit_group": lambda op: op.by_warps(lambda warps: op.state.warpgroups.products.commit(warps)),
-    "wgmma.wait_group": lambda op: op.by_warps(partial(op.state.warpgroups.wait, open_groups=op.count(0))),
+    "wgmma.wait_group": lambda op: op.by_warps(partial(op.state.warpgroups.wait, open_groups=op.immediate(0))),
 }
