@@ -119,9 +119,8 @@ class BulkCopies(Unit):
                 places = (copy.slot * self.shared.stride + copy.starts) // width
                 rows_of(self.shared.bytes, 1, width)[places] = copy.data
                 access = Access(copy.site, lanes, copy.starts, width, slots)
-                self.races.on_arrival(
-                    access, self.mbarriers.component(copy.mbarrier, copy.slot), copy.mbarrier.phase + 1
-                )
+                component = self.mbarriers.component(copy.mbarrier, copy.slot)
+                self.races.on_arrival(access, component, copy.mbarrier.phase + 1)
                 copy.mbarrier.covers.add(copy.slot)
                 self.mbarriers.complete(copy.site, copy.mbarrier, copy.data.size, copy.lane)
         return bool(arriving)

@@ -12,20 +12,10 @@ import numpy as np
 
 from tutorlib.simulate.ptx.ir import Vector
 from tutorlib.simulate.ptx.memory import WINDOW
-from tutorlib.simulate.ptx.opcodes.integers import Compute, Row, computed, ufunc_step
+from tutorlib.simulate.ptx.opcodes.integers import Array, Compute, Row, computed, ufunc_step
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation, items_of
 from tutorlib.simulate.ptx.state import Step, Where
-from tutorlib.simulate.ptx.types import (
-    Array,
-    bits_of,
-    directed_fma,
-    flush,
-    from_bits,
-    is_type,
-    numpy_type,
-    odd_sum,
-    to_bits,
-)
+from tutorlib.simulate.ptx.types import bits_of, directed_fma, flush, from_bits, is_type, numpy_type, odd_sum, to_bits
 
 DIRECTED = ("rm", "rp", "rz")  # roundings that sums and products of fp32 have here
 KNOWN = {"rn", "ftz", "sat", "approx", "full", "NaN", "relu"}
