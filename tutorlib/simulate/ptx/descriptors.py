@@ -21,7 +21,7 @@ LINE = 128  # bytes of shared memory that a swizzle permutes 16 by 16
 KINDS = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32", "f64", "bf16", "b64")  # by the type's code
 SIXTEENS, UNPACKED = 11, (12, 13)  # numbers of 4 bits side by side; numbers of 4 and 6 bits with gaps between them
 # A CUtensorMapDataType: its code here, where that is another. Of tf32 only the size matters.
-IN_DESCRIPTORS = {10: 8, 8: 9, 9: 10, 11: 7, 12: 8, 13: SIXTEENS}
+IN_DESCRIPTORS = {10: 8, 8: 9, 9: 10, 11: 7, 12: 8, 13: SIXTEENS, 14: UNPACKED[0], 15: UNPACKED[1]}
 MOST_DIMENSIONS = 5
 
 
