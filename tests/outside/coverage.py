@@ -34,8 +34,10 @@ FOUND = {  # what the simulator reports of the kernels as their authors wrote th
     "tma_multicast.py": "one warp waits for the copy, and `barrier.cluster.arrive.relaxed` passes on nothing of that",
     "05_minimal_tensor_mma.py": "each warp elects a thread that initializes the mbarriers; two warps return before "
     "barriers of the whole block",
+    "10_minimal_tensor_mma_fp8.py": "each warp elects a thread that initializes the mbarriers",
     "gemm_M128_N128_Kany_TN_warpspec_multistage.py": "each warp elects a thread that initializes the mbarriers; the "
-    "address of the tensor memory is read before the barrier; all lanes of a warp flip one phase bit in shared memory",
+    "address of the tensor memory is read before the barrier; all lanes of a warp flip one phase bit in shared memory; "
+    "two warps return before barriers of the whole block",
     "test_attention_backward.py": "it stores the LSE of rows past the end, where that of the next head begins",
     "test_attention": "it masks by adding a number, which leaves a NaN of the padding a NaN",
     "FFT.py": "each of its blocks takes a tile of the whole batch, and the grid has a block for each of the batch",
@@ -60,16 +62,14 @@ FOUND = {  # what the simulator reports of the kernels as their authors wrote th
 STOPPED = {  # why these cannot be right
     "cooperative_launch.py": "it takes memory from CUDA's runtime, and expects the driver to refuse a launch",
     "tma_multicast.py": "its finding below: the copy may come after the read",
-    "gemm_M128_N128_Kany_TN_warpspec_multistage.py": "its findings below: the phase bits depend on the lanes' order",
     "test_attention": "its finding below: cuTile leaves the padding undetermined, here a NaN",
     "MatMul.py": "a product in tf32, and a comparison that allows less than its rounding",
     "LayerNorm.py": "on the CPU, torch sums up this gradient in bf16: its result is the coarser one",
     "AttentionFMHA.py": "its reference wants a backend of torch that only GPUs have",
-    **dict.fromkeys(("02_naive_gemm.py", "03_gemm_tiled_smem.py"), "it takes longer than the limit of a case"),
     **dict.fromkeys(
-        ("10_minimal_tensor_mma_fp8.py", "cp_narrow_a_to_tmem_mma.py", "tmem_ld_to_stmatrix_transpose.py"),
-        "an instruction that is not simulated",
+        ("10_minimal_tensor_mma_fp8.py", "tmem_ld_to_stmatrix_transpose.py"), "an instruction that is not simulated"
     ),
+    "cp_narrow_a_to_tmem_mma.py": "TMA spreads its numbers of 4 bits over bytes, which is not simulated",
     **dict.fromkeys(
         ("QuACK: gemm", "dense_gemm_persistent_dynamic.py", "tutorial_gemm/fp16_gemm_"),
         "it takes over blocks by `clusterlaunchcontrol`, which is not simulated",

@@ -85,10 +85,8 @@ class Compiled:
             local = f"{self.stack_bytes:,} bytes of stack"
         else:
             local = f"{self.spill_bytes:,} bytes spilled" if self.spill_bytes else "no spills"
-        return (
-            f"{self.arch}: {self.threads} threads, {self.registers} registers, {local}, "
-            f"{self.smem_bytes:,} bytes of shared memory"
-        )
+        smem = f"{self.smem_bytes:,} bytes of shared memory"
+        return f"{self.arch}: {self.threads} threads, {self.registers} registers, {local}, {smem}"
 
 
 def instructions_in(ptx: str) -> frozenset[str]:
@@ -100,17 +98,9 @@ def inspect_kernel(arch: str, ptx: str, cubin: bytes, dynamic_smem: int, by_ptxa
     """Read what else there is to know from the PTX and the cubin."""
     registers, stack, static_smem = resources(cubin)
     blocks = re.findall(r"\.(?:req|max)ntid (\d+)(?:, (\d+))?(?:, (\d+))?", ptx)
-    return Compiled(
-        arch=arch,
-        ptx=ptx,
-        cubin=cubin,
-        registers=registers,
-        stack_bytes=stack,
-        smem_bytes=static_smem + dynamic_smem,
-        threads=max((int(x) * int(y or 1) * int(z or 1) for x, y, z in blocks), default=0),
-        instructions=instructions_in(ptx),
-        by_ptxas=by_ptxas,
-    )
+    threads = max((int(x) * int(y or 1) * int(z or 1) for x, y, z in blocks), default=0)
+    smem = static_smem + dynamic_smem
+    return Compiled(arch, ptx, cubin, registers, stack, smem, threads, instructions_in(ptx), by_ptxas)
 
 
 LaunchGrid = tuple[int, ...]  # how many blocks along x, y and z

@@ -69,9 +69,8 @@ class CompiledCpp(Compiled):
         """The numbers of the parameters whose tiles are never loaded or stored with a mask. From the Tile IR."""
         spans = dict(re.findall(r"%(\w+) = make_tensor_view %(\w+)", self.ptx))
         named, masked = self.assumed, dict[int, bool]()
-        for span, mask in re.findall(
-            r"make_partition_view %(\w+) : partition_view<tile=\([^)]*\)(, padding_value)?", self.ptx
-        ):
+        view = r"make_partition_view %(\w+) : partition_view<tile=\([^)]*\)(, padding_value)?"
+        for span, mask in re.findall(view, self.ptx):
             if spans.get(span) in named:
                 number, _ = named[spans[span]]
                 masked[number] = masked.get(number, False) or bool(mask)
@@ -106,13 +105,8 @@ def compile_cpp(source: str, arch: str = "sm_90") -> CompiledCpp:
     source = textwrap.dedent(source).strip("\n")
     cubin, output = nvcc(source, arch, "tilecubin", "--enable-tile", "-Xtileiras", "--remarks=all", header=HEADER)
     name, parameters = only_kernel(ptx_of(cubin) if cubin else "", "__tile_global__")
-    return CompiledCpp(
-        **vars(inspect_tile_kernel(arch, cubin)),
-        name=name,
-        parameters=parameters,
-        source=source,
-        remarks=read_remarks(output),
-    )
+    kernel = inspect_tile_kernel(arch, cubin)
+    return CompiledCpp(**vars(kernel), name=name, parameters=parameters, source=source, remarks=read_remarks(output))
 
 
 def only_kernel(ptx: str, kind: str) -> tuple[str, tuple[str, ...]]:
@@ -142,12 +136,9 @@ def nvcc(source: str, arch: str, kind: str, *options: str, header: str = "") -> 
 
 def failure(output: str, source: str, name: str = FILE) -> CompileFailed:
     """nvcc's first error with the reader's line. output: all that it printed. name: of the source's file."""
-    found = re.search(
-        r"(?m)^(?P<file>[^\s(:]+)(?:\((?P<line>\d+)\)|:(?P<row>\d+):\d+): (?:fatal )?error:? (?P<text>.*)", output
-    )
-    message = (
-        found["text"] if found else next((line for line in output.splitlines() if "error" in line), output.strip())
-    )
+    first = r"(?m)^(?P<file>[^\s(:]+)(?:\((?P<line>\d+)\)|:(?P<row>\d+):\d+): (?:fatal )?error:? (?P<text>.*)"
+    others = (line for line in output.splitlines() if "error" in line)
+    message = found["text"] if (found := re.search(first, output)) else next(others, output.strip())
     line = int(found["line"] or found["row"]) if found and found["file"] == name else 0
     if not line and (caused := re.search(rf'at line (\d+) of "?{re.escape(name)}', output)):
         line = int(caused[1])  # the error is in a header, and this line made the compiler look there

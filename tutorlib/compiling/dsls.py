@@ -60,10 +60,8 @@ def compile_cute(answer: Callable[..., None], specs: Sequence[Any], arch: str = 
     compiled = inspect_kernel(arch, ptx, cubin, dynamic_smem(built), by_ptxas=True)
     limit = cutlass.memory.get_smem_capacity_in_bytes(arch.rstrip("af"))
     if compiled.smem_bytes > limit:
-        raise CompileFailed(
-            f"{name_of(answer)} asks for {compiled.smem_bytes:,} bytes of shared memory; "
-            f"a block on {arch} can have {limit:,}"
-        )
+        says = f"{name_of(answer)} asks for {compiled.smem_bytes:,} bytes of shared memory"
+        raise CompileFailed(f"{says}; a block on {arch} can have {limit:,}")
     return CompiledCute(**vars(compiled), function=built)
 
 
@@ -131,13 +129,9 @@ def ptx_of(cubin: bytes) -> str:
 
 def entries_of(ptx: str) -> list[tuple[str, tuple[str, ...]]]:
     """Name and parameters of each kernel, "ptr", "u64", "u32", "f32", …, without those that the driver adds."""
-    return [
-        (
-            name,
-            tuple("ptr" if ptr else kind for kind, ptr in re.findall(r"(?m)^\s*\.param \.(\w+)( \.ptr)?", parameters)),
-        )
-        for name, parameters in re.findall(r"\.entry (\w+)\((.*?)\)\s", ptx, re.DOTALL)
-    ]
+    entries = re.findall(r"\.entry (\w+)\((.*?)\)\s", ptx, re.DOTALL)
+    each = [(name, re.findall(r"(?m)^\s*\.param \.(\w+)( \.ptr)?", parameters)) for name, parameters in entries]
+    return [(name, tuple("ptr" if ptr else kind for kind, ptr in kinds)) for name, kinds in each]
 
 
 def compile_cutile(kernel: Any, args: Sequence[Any], arch: str = "sm_90") -> Compiled:

@@ -67,16 +67,10 @@ class TensorSpec:
 
         shape: tuple[int | cute.SymInt, ...] = self.shape
         if self.dynamic:
-            shape = tuple(
-                cute.sym_int(divisibility=self.divisibility if place == 0 else 1) for place in self.stride_order
-            )
-        return make_fake_compact_tensor(
-            getattr(cutlass, DTYPES[self.dtype].cutlass),
-            shape,
-            stride_order=self.stride_order,
-            memspace=cute.AddressSpace.gmem,
-            assumed_align=ALIGNED,
-        )
+            divisors = (self.divisibility if place == 0 else 1 for place in self.stride_order)
+            shape = tuple(cute.sym_int(divisibility=divisor) for divisor in divisors)
+        kind, gmem, order = getattr(cutlass, DTYPES[self.dtype].cutlass), cute.AddressSpace.gmem, self.stride_order
+        return make_fake_compact_tensor(kind, shape, stride_order=order, memspace=gmem, assumed_align=ALIGNED)
 
     @property
     def strides(self) -> tuple[int, ...]:

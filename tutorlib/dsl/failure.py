@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -16,14 +16,6 @@ class Fault:
 
     kind: str
     fields: frozenset[tuple[str, str]] = frozenset()
-
-    def and_by(self, whom: str) -> "Fault":
-        """The same, with the actor."""
-        return replace(self, fields=self.fields | {("by", whom)})
-
-    def told(self, message: str) -> "Flaw":
-        """The message as a Flaw of this fault, unless it has faults already."""
-        return message if isinstance(message, Flaw) else Flaw(message, self)
 
     def covers(self, other: "Fault") -> bool:
         """Whether the other is of this kind and agrees with every field of this one."""

@@ -136,10 +136,9 @@ def no_threads(name: str, *args: Any, **options: Any) -> str:
 
 def endless(values: Any) -> Iterator[Any]:
     """In the place of an iterator over a tensor's elements."""
-    raise TypeError(
-        f"Python cannot go through the elements of {type(values).__name__.lstrip('_')} {values.shape}: it does not "
-        "know where they end. Count them: for i in cutlass.range_constexpr(cute.size(x.shape)): … x[i] …"
-    )
+    what = f"{type(values).__name__.lstrip('_')} {values.shape}"
+    says = f"Python cannot go through the elements of {what}: it does not know where they end"
+    raise TypeError(f"{says}. Count them: for i in cutlass.range_constexpr(cute.size(x.shape)): … x[i] …")
 
 
 def operation_around(kind: str) -> str:
@@ -191,16 +190,13 @@ def allocations(note: Callable[[str, int, int, Sequence[tuple[str, int, int]]], 
 
     allocate, ends = SmemAllocator._smem_alloca, dict[str, int]()
 
-    def noting(
-        self: Any, layout: Any, dtype: Any, byte_alignment: int, swizzle: Any = None, fields: Any = None, **more: Any
-    ) -> Any:
-        fields = more.pop("struct_fields", fields)
-        made = allocate(self, layout, dtype, byte_alignment, swizzle, fields, **more)
+    def noting(self: Any, layout: Any, dtype: Any, byte_alignment: int, *given: Any, **more: Any) -> Any:
+        made = allocate(self, layout, dtype, byte_alignment, *given, **more)
         kernel, align = operation_around("cuda.kernel"), max(byte_alignment, dtype.width // 8)
         start = -(-ends.get(kernel, 0) // align) * align
         size = cute.cosize(layout) * dtype.width // 8
         ends[kernel] = start + size
-        note(kernel, start, size, fields or ())
+        note(kernel, start, size, more.get("struct_fields") or ())
         return made
 
     with mock.patch.object(SmemAllocator, "_smem_alloca", noting):

@@ -10,6 +10,7 @@
 same from a shell. README.md has examples and limits.
 """
 
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +21,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Finding", "Report", "simulate"]
 
-MODULES = {"Finding": "ptx.findings", "Report": "report", "simulate": "tool"}
+
+def lazy(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
+    """A package's `__getattr__`, which imports a public name when it is first used: NumPy takes a moment."""
+
+    def load(name: str) -> Any:
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(f"{package}.{modules[name]}"), name)
+
+    return load
 
 
-def __getattr__(name: str) -> Any:
-    """A public name, imported when it is first used: NumPy takes a moment."""
-    if name not in MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{MODULES[name]}"), name)
+__getattr__ = lazy(__name__, {"Finding": "ptx.findings", "Report": "report", "simulate": "tool"})

@@ -55,7 +55,9 @@ def simulate(
             report = command.simulate_script(ctx.obj, capability, quiet=format != "text")
         elif target:
             sizes = {"grid": grid, "block": block, "cluster": cluster}
-            report = command.simulate_alone(target, arguments or [], capability, sizes, smem, seed)
+            from tutorlib.simulate.target import simulate_alone
+
+            report = simulate_alone(target, arguments or [], capability, sizes, smem, seed)
         else:
             raise command.BadInput("name what is simulated: tutor simulate -- python test.py, or FILE.py::HOST")
         report = report.without(command.read_baseline(baseline)) if baseline else report

@@ -105,7 +105,6 @@ class Report:
         return replace(self, launches=left, known=self.known + found)
 
     def to_json(self) -> str:
-        """The report as a JSON object."""
         found = [finding for n, launch in enumerate(self.launches) for finding in findings_data(launch, n)]
         names = "kernel", "launched_at", "test", "blocks", "instructions", "stopped"
         launches = [{name: getattr(one, name) for name in names} for one in self.launches]
@@ -141,6 +140,12 @@ def number_of(number: int, one: str, several: str = "") -> str:
     return f"{number:,} {one if number == 1 else several or one + 's'}"
 
 
+def stops(launches: Sequence[LaunchReport]) -> list[str]:
+    """A sentence about the launches that were not simulated to their end, if there are any."""
+    stopped = sum(bool(launch.stopped) for launch in launches)
+    return [f"{number_of(stopped, 'launch', 'launches')} could not be simulated"] if stopped else []
+
+
 def alike_launches(launches: Sequence[LaunchReport]) -> list[tuple[LaunchReport, int]]:
     """Launches of one kernel, from one line and with one result: the first of them, and how many they are."""
     alike: dict[tuple[object, ...], list[LaunchReport]] = {}
@@ -154,7 +159,8 @@ def alike_launches(launches: Sequence[LaunchReport]) -> list[tuple[LaunchReport,
 def launch_lines(launch: LaunchReport, times: int) -> Iterator[str]:
     """A launch in lines: its name and size, what it printed, its findings by their causes."""
     several = f" ({times:,} launches)" if times > 1 else ""
-    yield f"{launch_name(launch)}: {launch.stopped or launch_size(launch)}{several}"
+    stopped = f"not simulated to its end: {launch.stopped}" if launch.findings else launch.stopped
+    yield f"{launch_name(launch)}: {stopped if launch.stopped else launch_size(launch)}{several}"
     yield from launch.printed
     for first, *others in causes(launch.findings):
         yield f"✗ {first.kind}: {first.message}"
@@ -238,7 +244,6 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def sarif_result(first: Finding, others: Sequence[Finding], launch: LaunchReport) -> dict[str, Any]:
-    """A cause and the findings that follow from it."""
     place = first.place or launch.launched_at
     related = [(first.other, "the other access"), *((one.place, str(one.message)) for one in others)]
     return {

@@ -2,22 +2,21 @@
 
 import inspect
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tutorlib.dsl.functions import function_of, is_jit, is_kernel
+from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.languages.cuda import simulate_cuda
 from tutorlib.simulate.ptx.report import Report as LaunchReport
-from tutorlib.simulate.report import Report
-
-ARCH = "80"
+from tutorlib.simulate.report import Report, stops
 
 
 def simulate(
     kernel: Any,
     *arguments: Any,
-    arch: str = ARCH,
+    arch: str = "80",
     grid: Sequence[int] = (),
     block: Sequence[int] = (),
     cluster: Sequence[int] = (),
@@ -41,7 +40,7 @@ def simulate(
     kernel: of sources, a Path to a file, or the text.
     Raises ValueError if the arguments do not fit the kernel, or no GPU takes the launch; TypeError for something that
     is no kernel; CompileFailed, or the DSL's own error; and NotImplementedError where the simulator lacks what the
-    kernel uses.
+    kernel uses, unless it has found something until then: `Report.wrong` says it.
     """
     if not (callable(kernel) or isinstance(kernel, str | Path)):
         raise TypeError(f"{kernel!r} is no kernel, host function or source")
@@ -49,14 +48,19 @@ def simulate(
         if str(device := getattr(argument, "device", "cpu")) != "cpu":
             raise ValueError(f"argument {number} is on {device}; the simulator takes tensors on the CPU")
     named = dict(zip(argument_names(kernel, len(arguments), entry), arguments, strict=True))
-    returned = None
-    if isinstance(kernel, str | Path):
-        launches = [simulate_cuda(kernel, grid, block, named, smem, entry, f"sm_{arch}", cluster=cluster)]
-    else:
-        launches, returned = simulate_python(kernel, named, arch, grid)
+    returned, launches = None, list[LaunchReport]()
+    try:
+        if isinstance(kernel, str | Path):
+            launches.append(simulate_cuda(kernel, grid, block, named, smem, entry, f"sm_{arch}", cluster=cluster))
+        else:
+            returned = simulate_python(kernel, named, arch, grid, launches.append)
+    except NotSimulated as error:
+        if not error.found:
+            raise
+        launches = launches or [LaunchReport(error.found, (), 0, (), kernel=entry, stopped=str(error))]
     if not launches:
         raise ValueError(f"{getattr(kernel, '__name__', type(kernel).__name__)} launches no kernel")
-    return Report(arch, tuple(launches), returned)
+    return Report(arch, tuple(launches), returned, (*stops(launches),))
 
 
 def argument_names(kernel: Any, count: int, entry: str = "") -> list[str]:
@@ -79,9 +83,9 @@ def cpp_parameters(source: str, entry: str) -> list[str]:
 
 
 def simulate_python(
-    kernel: Any, named: Mapping[str, Any], arch: str, grid: Sequence[int]
-) -> tuple[list[LaunchReport], Any]:
-    """A report of each launch that it makes, and what it returns. The keywords are those of `simulate`."""
+    kernel: Any, named: Mapping[str, Any], arch: str, grid: Sequence[int], took: Callable[[LaunchReport], None]
+) -> Any:
+    """What it returns. took: called with the report of each launch that it makes. As `simulate` otherwise."""
     import torch
     from cuda.bindings.driver import CUstream
 
@@ -90,8 +94,7 @@ def simulate_python(
     from tutorlib.simulate.stand_in.script import stand_in
     from tutorlib.simulate.tensors import one_thread
 
-    launches: list[LaunchReport] = []
-    gpu = StandInGpu(arch, launches.append)
+    gpu = StandInGpu(arch, took)
     for name, argument in named.items():
         if isinstance(argument, torch.Tensor):
             gpu.hold(argument, name)
@@ -100,14 +103,12 @@ def simulate_python(
             raise TypeError(f"{kernel.__name__} is a @cute.kernel: simulate the @cute.jit function that launches it")
         if is_jit(kernel) or is_jit(vars(type(kernel)).get("__call__")):
             tensors = [cute_tensor(arg) if isinstance(arg, torch.Tensor) else arg for arg in named.values()]
-            returned = kernel(*with_streams(kernel, tensors, CUstream(0)))
-        elif type(kernel).__module__.startswith("cuda.tile"):
+            return kernel(*with_streams(kernel, tensors, CUstream(0)))
+        if type(kernel).__module__.startswith("cuda.tile"):
             import cuda.tile as ct
 
-            returned = ct.launch(torch.cuda.current_stream(), tuple(grid), kernel, tuple(named.values()))
-        else:
-            returned = kernel(*with_streams(kernel, [*named.values()], torch.cuda.current_stream()))
-    return launches, returned
+            return ct.launch(torch.cuda.current_stream(), tuple(grid), kernel, tuple(named.values()))
+        return kernel(*with_streams(kernel, [*named.values()], torch.cuda.current_stream()))
 
 
 def with_streams(function: Any, arguments: list[Any], stream: Any) -> list[Any]:

@@ -98,7 +98,6 @@ ROWS = [  # an opcode; the types of its result and its operands; the result, bef
     *(row for name, does in LOGIC.items() for row in each(UNSIGNED, name + ".{n}", "t t t",
                                                           lambda t, a, b, does=does: does(a, b))),
     *each(UNSIGNED, "not.{n}", "t t", lambda t, a: ~a),
-    *each(UNSIGNED, "cnot.{n}", "t t", lambda t, a: int(a == 0)),
     *each(KINDS, "shr.{t}", "t t place", lambda t, a, n: a >> min(n, bits_of(t))),
     *each(KINDS, "shl.{n}", "t t place", lambda t, a, n: a << n),
     *one("shf.r.wrap.b32", "u32 u32 u32 place", lambda a, b, n: (b << 32 | a) >> n % 32),

@@ -12,6 +12,7 @@ from cutlass.memory import SmemAllocator
 
 from tests.simulate.ptx.snippets import kernel, launch
 from tutorlib.simulate.ptx.descriptors import BYTES, read_tensor_map, write_tensor_map
+from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.languages.cute import compile_with_lines, record_launches, simulate_host
 from tutorlib.simulate.ptx.parse import parse_ptx
 
@@ -121,9 +122,12 @@ def test_sixteen_numbers_of_4_bits_are_an_element():
     (launch,) = record_launches(traced.function, parse_ptx(traced.ptx), arguments)
     described = read_tensor_map(launch.parameters[:BYTES])
     assert (described.element, described.shape, described.box, described.bytes) == (8, (16, 64), (8, 64), 8 * 64 * 8)
-    assert described.at((48, 5)) == (3, 5)
+    assert described.numbers == 16
     made = write_tensor_map(tensor.data_ptr(), 13, (256, 64), [16 * 8], (128, 64), 0)
     assert read_tensor_map(made) == described
+    for kind in (14, 15):  # CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B, …_16U6_ALIGN16B
+        with pytest.raises(NotSimulated, match="that fill bytes in shared memory"):
+            read_tensor_map(write_tensor_map(tensor.data_ptr(), kind, (256, 64), [16 * 8], (128, 64), 0))
 
 
 # Boxes ------------------------------------------------------------------------------------------------------------

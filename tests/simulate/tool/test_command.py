@@ -10,11 +10,12 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from tests.simulate.ptx.snippets import DOUBLE, UNGUARDED
+from tests.simulate.ptx.snippets import DOUBLE, UNGUARDED, kernel
 from tests.simulate.tool import kernels, tiles
 from tutorlib.cli import app
-from tutorlib.simulate import command
-from tutorlib.simulate.command import DTYPES, parse_arch, parse_argument, parse_sizes
+from tutorlib.simulate import target
+from tutorlib.simulate.command import parse_arch
+from tutorlib.simulate.target import DTYPES, parse_argument, parse_sizes
 from tutorlib.simulate.tensors import is_poison
 
 KERNELS, TILES = kernels.__file__, tiles.__file__
@@ -39,7 +40,7 @@ def folder(tmp_path, monkeypatch):
 def in_this_process(monkeypatch, request):
     """A process of its own takes seconds; a test with `alone` in its name has one. What tests import is forgotten."""
     if "alone" not in request.node.name:
-        monkeypatch.setattr(command, "simulate_alone", command.simulate_target)
+        monkeypatch.setattr(target, "simulate_alone", target.simulate_target)
     monkeypatch.setattr(sys, "path", [*sys.path])
     before = set(sys.modules)
     yield
@@ -182,6 +183,28 @@ def test_what_the_simulator_lacks_is_said():
     done = of_ptx("breaks.ptx")
     assert done.exit_code == 2
     assert "brkpt is not simulated (line " in done.stderr
+
+
+RACES = """mov.u32 %r1, smem;
+shl.b32 %r2, %tid_x, 2;
+add.u32 %r3, %r1, %r2;
+st.shared.b32 [%r3], %r2;
+xor.b32 %r4, %r3, 4;
+ld.shared.b32 %r5, [%r4];
+setp.ge.u32 %p1, %r5, BOUND;
+@%p1 brkpt;"""
+
+
+@pytest.mark.parametrize("stops", [True, False])
+def test_what_was_found_before_it_is_told_too(stops):
+    """An instruction that the simulator lacks is in nobody's way where no thread reaches it."""
+    Path("races.ptx").write_text(kernel(RACES.replace("BOUND", "4" if stops else "4096"), shared=128))
+    done = tutor("races.ptx", "--block", "32", "--grid", "1")
+    assert done.exit_code == 1
+    assert "1 finding\n" in done.stdout
+    assert "✗ race: thread 0 of block 0 reads what thread 1 wrote" in done.stdout
+    assert stops == ("kernel: not simulated to its end: brkpt is not simulated (line " in done.stdout)
+    assert stops == ("✗ 1 launch could not be simulated" in done.stdout)
 
 
 def parsed(text, seed=0):

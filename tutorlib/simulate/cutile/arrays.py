@@ -2,7 +2,7 @@
 that load, store and update elements, by tiles and by single indices.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -46,26 +46,6 @@ class Array:
     @property
     def ndim(self) -> int:
         return self.data.ndim
-
-    def box(self, start: Sequence[int], size: Sequence[int]) -> "Elements":
-        """A box of elements, which may reach beyond the array. start, size: by axis."""
-        limits = zip(start, size, self.data.shape, strict=True)
-        bounds = [(min(max(first, 0), n), min(max(first + many, 0), n)) for first, many, n in limits]
-        part = (slice(low - first, high - first) for (low, high), first in zip(bounds, start, strict=True))
-        count = prod(high - low for low, high in bounds)
-        return Elements(
-            self, tuple(size), tuple(slice(*pair) for pair in bounds), tuple(part), count, start=tuple(start)
-        )
-
-    def elements(self, index: Sequence[Tensor], mask: Tensor | None = None) -> "Elements":
-        """Those with these indices. index: integers for each axis, of one shape. mask: which of them are meant."""
-        axes = tuple(torch.broadcast_tensors(*(axis.to(torch.int64) for axis in index))) if index else ()
-        exist = torch.ones(axes[0].shape if axes else (), dtype=torch.bool)
-        for axis, size in zip(axes, self.data.shape, strict=True):
-            exist &= (axis >= 0) & (axis < size)
-        wanted, meant = (exist, ~exist) if mask is None else (exist & mask, ~exist & mask)
-        where = tuple(axis[wanted] for axis in axes)
-        return Elements(self, tuple(exist.shape), where, wanted, int(wanted.sum()), bool(meant.any()))
 
     def differ(self, old: Tensor, new: Tensor) -> Tensor:
         """Which elements of two tensors of its dtype are not equal; NaN is equal to NaN."""
@@ -128,7 +108,7 @@ class Elements:
     """The elements of memory that an instruction accesses, of a tile of this shape; some of them may not exist.
 
     where: those that exist, in the memory; part: the same in the tile, as torch takes both in brackets. count: how
-    many. beyond: whether single elements are meant that do not exist. start: of a box.
+    many. start: of a box.
     """
 
     array: Array
@@ -136,7 +116,6 @@ class Elements:
     where: Any
     part: Any
     count: int
-    beyond: bool = False
     start: tuple[int, ...] | None = None
 
     @property
@@ -233,13 +212,15 @@ def axis_order(order, ndim: int) -> tuple[int, ...]:
 
 
 def box_at(array: Array, index, shape: tuple[int, ...], steps: tuple[int, ...], order: tuple[int, ...]) -> Elements:
-    """The elements of a tile: index, shape and steps by tile axis, the box by array axis."""
-    if len(shape) != array.ndim:
-        raise ValueError(f"the array has {array.ndim} modes and the tile {len(shape)}: ct.reshape gives it as many")
+    """The elements of a tile, a box that may reach beyond the array. index, shape, steps: by tile axis."""
     start, size = [0] * array.ndim, [0] * array.ndim
     for axis, i, n, step in zip(order, as_shape(index), shape, steps, strict=True):
         start[axis], size[axis] = i * step, n
-    return array.box(start, size)
+    limits = zip(start, size, array.data.shape, strict=True)
+    bounds = [(min(max(first, 0), n), min(max(first + many, 0), n)) for first, many, n in limits]
+    where = tuple(slice(low, high) for low, high in bounds)
+    part = tuple(slice(low - first, high - first) for (low, high), first in zip(bounds, start, strict=True))
+    return Elements(array, tuple(size), where, part, prod(high - low for low, high in bounds), start=tuple(start))
 
 
 def num_tiles(array: Array, /, axis: int, shape, order="C") -> Tile:
@@ -270,8 +251,7 @@ def load(
     number = PADDING.get(padding_mode, 0)
     if padding_mode == UNDETERMINED and not box.whole:
         says = f"loads {box}, which {array} does not have all of: the rest is undetermined without a padding_mode"
-        launch = array.launch
-        number = launch.padding_of(array.name, array.dtype, says) if box.count else poison(array.dtype)
+        number = array.launch.padding_of(array.name, array.dtype, says) if box.count else poison(array.dtype)
     data = box.load(torch.tensor(number, dtype=CARRIER[array.dtype]), how)
     return Tile(data.permute(axes).reshape(as_shape(shape)), array.dtype)
 
@@ -290,20 +270,25 @@ def look_at(box: Elements, check_bounds: bool, verb: str) -> None:
     if not box.count:
         array.launch.notice("outside", array.name, f"{verb} {box}, which lies outside {array}")
     elif not check_bounds and not box.whole:
-        says = f"{verb} {box} with check_bounds=False; it is not all in {array}"
-        array.launch.notice("outside", array.name, says)
+        array.launch.notice("outside", array.name, f"{verb} {box} with check_bounds=False; it is not all in {array}")
 
 
 # Single elements ------------------------------------------------------------------------------------------------
 
 
 def places(array: Array, indices, mask: Value | None, check_bounds: bool) -> Elements:
+    """The elements with these indices. mask: which of them are meant."""
     parts = indices if isinstance(indices, tuple) else (indices,)
-    index = [tile_of(part).data for part in parts][: array.ndim]  # an array without axes is given an index all the same
-    some = array.elements(index, None if mask is None else convert(mask, ct.bool_))
-    if not check_bounds and some.beyond:
+    index = [tile_of(part).data.to(torch.int64) for part in parts]
+    axes = torch.broadcast_tensors(*index[: array.ndim]) if array.ndim else ()  # which is given an index all the same
+    exist = torch.ones(axes[0].shape if axes else (), dtype=torch.bool)
+    for axis, size in zip(axes, array.data.shape, strict=True):
+        exist &= (axis >= 0) & (axis < size)
+    meant = torch.ones((), dtype=torch.bool) if mask is None else convert(mask, ct.bool_)
+    if not check_bounds and (~exist & meant).any():
         array.launch.notice("outside", array.name, f"indexes beyond {array} with check_bounds=False")
-    return some
+    wanted = exist & meant
+    return Elements(array, tuple(exist.shape), tuple(axis[wanted] for axis in axes), wanted, int(wanted.sum()))
 
 
 def gather(array: Array, indices, /, *, mask=None, padding_value=0, check_bounds=True, **hints) -> Tile:

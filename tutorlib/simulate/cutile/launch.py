@@ -162,12 +162,7 @@ class Endless(Exception):
 class TileLaunch:
     """The state of one launch: which block runs now and what has been noticed so far.
 
-    file: of the kernel. A finding's kind is "outside": a tile or an index lies outside the array, which leaves the
-        result undefined; "overlap": a block stores another value where a block has stored one, and either may win;
-        "race": a block loads what another block stores in the same launch, unordered; "unset": the result depends on
-        elements of a tile that lie outside the array, which are undetermined; "endless": a block loads an element
-        forever that no block changes; "repeat": an element is stored a second time, which is no fault
-        (`Report.repeats`).
+    file: of the kernel.
     padding: by load, what stands where cuTile leaves a value undetermined, if not `poison`.
     running: the block that runs.
     changes: how often a block changed an element's value.
@@ -218,9 +213,8 @@ class TileLaunch:
         me.polls[place] = me.polls.get(place, 0) + (STRONG_POLL if strong else 1)
         if me.polls[place] > HOPELESS:
             if me.number < self.blocks - 1:
-                raise NotSimulated(
-                    f"block {self.show(me.number)}, which waits for a later one at line {readers_line()},"
-                )
+                at = f"at line {readers_line()}"
+                raise NotSimulated(f"block {self.show(me.number)}, which waits for a later one {at},")
             self.notice("endless", array, f"loads {elements} forever: no block changes it any more")
             raise Endless
 

@@ -7,19 +7,9 @@ from collections.abc import Callable
 import cuda.tile as ct
 import torch
 
+from tutorlib.simulate.cutile import tile
 from tutorlib.simulate.cutile.dtypes import CARRIER, dtype_of, promote
-from tutorlib.simulate.cutile.tile import (
-    Tile,
-    Value,
-    accumulation_dtype,
-    as_shape,
-    binary,
-    check_rounding,
-    convert,
-    maximum,
-    minimum,
-    tile_of,
-)
+from tutorlib.simulate.cutile.tile import Tile, Value, accumulation_dtype, as_shape, check_rounding, convert, tile_of
 
 
 def full(shape, fill_value: Value, dtype) -> Tile:
@@ -27,18 +17,11 @@ def full(shape, fill_value: Value, dtype) -> Tile:
     return Tile(convert(fill_value, dtype).expand(as_shape(shape)).clone(), dtype)
 
 
-def zeros(shape, dtype) -> Tile:
-    return full(shape, 0, dtype)
-
-
-def ones(shape, dtype) -> Tile:
-    return full(shape, 1, dtype)
-
-
 def arange(size: int, /, *, dtype, start: Value = 0, step: Value = 1) -> Tile:
     dtype = dtype_of(dtype)
     places = Tile(torch.arange(int(size), dtype=CARRIER[dtype]), dtype)
-    return tile_of(binary(operator.add, binary(operator.mul, places, astype(step, dtype)), astype(start, dtype)))
+    steps = tile.binary(operator.mul, places, astype(step, dtype))
+    return tile_of(tile.binary(operator.add, steps, astype(start, dtype)))
 
 
 def astype(x: Value, dtype, /, *, rounding_mode=None) -> Tile:
@@ -103,21 +86,19 @@ def arg_extreme(find: Callable, take: Callable, worst: float) -> Callable:
     return apply
 
 
-def cumulation(function: Callable) -> Callable:
-    def apply(x: Tile, /, axis=0, *, reverse=False, **hints) -> Tile:
-        x = x.astype(ct.int32) if x.dtype == ct.bool_ else x
-        data = function(x.data.flip(int(axis)) if reverse else x.data, int(axis), dtype=x.data.dtype)
-        return Tile(data.flip(int(axis)) if reverse else data, x.dtype)
-
-    return apply
+def cumsum(x: Tile, /, axis=0, *, reverse=False, **hints) -> Tile:
+    x = x.astype(ct.int32) if x.dtype == ct.bool_ else x
+    data = torch.cumsum(x.data.flip(int(axis)) if reverse else x.data, int(axis), dtype=x.data.dtype)
+    return Tile(data.flip(int(axis)) if reverse else data, x.dtype)
 
 
 FUNCTIONS = {
+    "zeros": lambda shape, dtype: full(shape, 0, dtype),
+    "ones": lambda shape, dtype: full(shape, 1, dtype),
     "sum": reduction(lambda x, y, **hints: x + y),
     "prod": reduction(lambda x, y, **hints: x * y),
-    "max": reduction(maximum),
-    "min": reduction(minimum),
+    "max": reduction(tile.maximum),
+    "min": reduction(tile.minimum),
     "argmax": arg_extreme(torch.argmax, torch.amax, -torch.inf),
     "argmin": arg_extreme(torch.argmin, torch.amin, torch.inf),
-    "cumsum": cumulation(torch.cumsum),
 }

@@ -7,22 +7,14 @@ import linecache
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass, field, replace
-from io import BytesIO
 from typing import Any, get_args, get_type_hints
 
 import cuda.tile as ct
 import torch
-from cuda.tile.compilation import (
-    CallingConvention,
-    ConstantConstraint,
-    KernelSignature,
-    ListConstraint,
-    ScalarConstraint,
-    TupleConstraint,
-    export_kernel,
-)
+from cuda.tile import compilation
 from torch import Tensor
 
+from tutorlib.compiling.dsls import exported
 from tutorlib.compiling.spec import array_constraint
 from tutorlib.dsl.failure import Fail, Flaw, failures_in
 from tutorlib.dsl.functions import function_of
@@ -54,15 +46,15 @@ def parameters(kernel: ct.kernel) -> dict[str, bool]:
 def constraint(constant: bool, arg: Any, align: int = 1) -> Any:
     """ct.launch's assumptions about the argument. align: bytes that divide a tensor's address."""
     if isinstance(arg, tuple):
-        return TupleConstraint([constraint(constant, item, align) for item in arg])
+        return compilation.TupleConstraint([constraint(constant, item, align) for item in arg])
     if constant:
-        return ConstantConstraint(arg)
+        return compilation.ConstantConstraint(arg)
     if isinstance(arg, Tensor):
         return array_constraint(str(arg.dtype).removeprefix("torch."), arg.shape, arg.stride(), align)
     if isinstance(arg, list):
-        return ListConstraint(constraint(constant, arg[0]), alias_groups=(), elements_may_alias=False)
+        return compilation.ListConstraint(constraint(constant, arg[0]), alias_groups=(), elements_may_alias=False)
     dtype = dtype_of_scalar(arg)
-    return ScalarConstraint(dtype) if dtype else ConstantConstraint(arg)
+    return compilation.ScalarConstraint(dtype) if dtype else compilation.ConstantConstraint(arg)
 
 
 def dtype_of_scalar(arg: Any) -> ct.DType | None:
@@ -165,15 +157,13 @@ def run(kernel: ct.kernel, grid: Sequence[int], args: Sequence[Any], arch: str =
     Blocks run one after another in the order of their index, x fastest. An operation gives what a GPU's gives up
     to rounding; values that cuTile leaves undetermined are NaN, or an implausible number.
 
-    Raises cuda.tile.TileError where cuTile's compiler refuses the kernel for `arch`, NotSimulated where the
-    interpreter lacks an operation, and what the kernel itself raises.
+    Raises CompileFailed where cuTile's compiler refuses the kernel for `arch`, NotSimulated where the interpreter lacks
+    an operation, and what the kernel itself raises.
     """
     if not isinstance(kernel, ct.kernel):
         raise TypeError(f"{getattr(kernel, '__name__', kernel)!s} is not a @ct.kernel")
     constraints = [constraint(*each) for each in zip(parameters(kernel).values(), args, strict=True)]
-    signature = KernelSignature(constraints, CallingConvention.cutile_python_v2())
-    # Types, shapes and syntax are judged on the way to Tile IR; no machine code is made.
-    export_kernel(kernel, [signature], BytesIO(), gpu_code=arch, output_format="tileir_bytecode")
+    exported(kernel, constraints, arch, "tileir_bytecode")  # for types, shapes and syntax: no machine code is made
     x, y, z = *grid, *(1,) * (3 - len(grid))
     launch = TileLaunch((x, y, z), function_of(kernel).__code__.co_filename)
     linecache.checkcache(launch.file)
@@ -183,25 +173,19 @@ def run(kernel: ct.kernel, grid: Sequence[int], args: Sequence[Any], arch: str =
             interpret(kernel, args, TileLaunch(launch.grid, launch.file, padding))
 
     with one_thread():
-        arrays = interpret(kernel, args, launch)
+        try:
+            arrays = interpret(kernel, args, launch)
+        except NotSimulated as error:
+            error.found = launch.findings()
+            raise
         findings = [*launch.findings()]
         if launch.padded:
             findings += uses(launch, arrays, again)
     storers = {a.name: launch.histories.writers(a.history).numpy() for a in arrays}
-    return TileReport(
-        tuple(findings),
-        (),
-        launch.blocks,
-        (),
-        repeats=launch.findings(repeats=True),
-        storers=storers,
-        kernel=function_of(kernel).__name__,
-        loaded=dict(launch.loaded),
-        largest=dict(launch.largest),
-        scattered=frozenset(launch.scattered),
-        factors=frozenset(launch.factors),
-        products=launch.products,
-    )
+    told: dict[str, Any] = {"repeats": launch.findings(repeats=True), "storers": storers, "products": launch.products}
+    told |= {name: dict(getattr(launch, name)) for name in ("loaded", "largest")}
+    told |= {name: frozenset(getattr(launch, name)) for name in ("scattered", "factors")}
+    return TileReport(tuple(findings), (), launch.blocks, (), kernel=function_of(kernel).__name__, **told)
 
 
 def interpret(kernel: ct.kernel, args: Sequence[Any], launch: TileLaunch) -> list[Array]:

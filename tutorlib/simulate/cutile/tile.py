@@ -63,17 +63,11 @@ class Tile:
         """New axes of size 1: x[:, None]."""
         return Tile(self.data[key], self.dtype)
 
-    def number(self) -> Number:
-        """The value of a 0-d tile. Raises TypeError for others."""
-        if self.ndim:
-            raise TypeError(f"a tile of shape {self.shape} is not one number")
-        return self.data.item()
-
     def __index__(self) -> int:
-        return operator.index(self.number())  # type: ignore[arg-type]  # raises TypeError for a float, as it should
+        return operator.index(self.data.item())  # type: ignore[arg-type]  # raises TypeError for a float, as it should
 
     def __bool__(self) -> bool:
-        return bool(self.number())
+        return bool(self.data.item())
 
     def __format__(self, spec: str) -> str:
         def show(value) -> str:
@@ -83,9 +77,6 @@ class Tile:
 
     def __str__(self) -> str:
         return format(self)
-
-    def __repr__(self) -> str:
-        return f"<tile {self.dtype.name}, shape {self.shape}>"
 
     def __neg__(self) -> "Tile":
         return (+self).mapped(torch.neg)
@@ -199,8 +190,7 @@ maximum = extreme(max, torch.maximum, torch.fmax)
 
 def where(condition: Value, x: Value, y: Value, /) -> Tile:
     dtype = common(x, y)
-    chosen = convert(condition, ct.bool_)
-    return Tile(torch.where(chosen, convert(x, dtype), convert(y, dtype)), dtype)
+    return Tile(torch.where(convert(condition, ct.bool_), convert(x, dtype), convert(y, dtype)), dtype)
 
 
 def accumulation_dtype(acc: ct.DType) -> torch.dtype:
@@ -232,19 +222,11 @@ def rounded(name: str) -> Callable:
     return lambda x, /: x.mapped(getattr(torch, name)) if isinstance(x, Tile) else getattr(math, name)(x)
 
 
-def isnan(x: Value, /) -> Tile | bool:
-    return Tile(torch.isnan(x.data), ct.bool_) if isinstance(x, Tile) else math.isnan(x)
-
-
 def bitcast(x: Value, /, dtype) -> Tile:
     """The same bits read as another dtype of the same width."""
     x, dtype = tile_of(x), dtype_of(dtype)
-    bits = x.data.to(storage(x.dtype)).contiguous().view(storage(dtype))
-    return Tile(bits.to(CARRIER[dtype]), dtype)
-
-
-def storage(dtype: ct.DType) -> torch.dtype:
-    return STORAGE.get(dtype, CARRIER[dtype])  # tf32 has no memory form: its bits are an fp32's
+    before, after = (STORAGE.get(kind, CARRIER[kind]) for kind in (x.dtype, dtype))  # tf32's bits are an fp32's
+    return Tile(x.data.to(before).contiguous().view(after).to(CARRIER[dtype]), dtype)
 
 
 # Functions that torch has by the same names, and comparisons by others.
@@ -276,7 +258,7 @@ FUNCTIONS: dict[str, Callable] = {
     "abs": operator.abs,
     "negative": operator.neg,
     "bitwise_not": operator.invert,
-    "isnan": isnan,
+    "isnan": lambda x, /: Tile(torch.isnan(x.data), ct.bool_) if isinstance(x, Tile) else math.isnan(x),
     "bitcast": bitcast,
 }
 

@@ -130,9 +130,6 @@ class BlockBarriers(Meeting[Waiting]):
             says += "early: before it has let through those who wait in it, so that it counts them in place of others, "
             self.notice(Hazard.DEADLOCK, site, says + "who wait forever: a deadlock", len(early))
 
-    def is_over(self, group: Waiting) -> bool:
-        return group.key[:2] in self.complete()
-
     def open(self) -> list[Waiting]:
         """Of each barrier at which all have arrived those whom it lets go on."""
         free: list[Waiting] = []

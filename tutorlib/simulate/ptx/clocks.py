@@ -357,7 +357,6 @@ class LaneClocks:
 
     def tell(self, lanes: np.ndarray, far: Far) -> None:
         """These threads of one block learn what flags say, of their own cluster and of others."""
-        block = self.geometry.first + int(lanes[0]) // self.geometry.of_block
-        own = block // self.geometry.cluster_size, KNOWN
+        own = self.geometry.place(lanes[0]) // self.geometry.cluster_size, KNOWN
         vector = far[own] if own in far else self.nothing().vector
         self.acquire(lanes, Seen(vector, {key: what for key, what in far.items() if key != own}))

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from tutorlib.dsl.failure import Hazard
+from tutorlib.simulate.ptx.descriptors import UNIT
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.mbarriers import Mbarriers, MbarrierState
 from tutorlib.simulate.ptx.meetings import Unit
-from tutorlib.simulate.ptx.memory import Access, Agent, Carrier, Groups, InFlight, SharedMemory
+from tutorlib.simulate.ptx.memory import Access, Agent, Carrier, Groups, InFlight, SharedMemory, rows_of
 from tutorlib.simulate.ptx.shadow import SharedShadow
 
-UNIT = 16  # bytes: of these TMA moves whole ones into shared memory
 Keep = Callable[[np.ndarray], None]
 
 
@@ -87,7 +87,7 @@ class BulkCopies(Unit):
             return
         carrier, width, counts = copies[0].carrier, copies[0].data.shape[1], [len(copy.starts) for copy in copies]
         agent: Agent = "TMA" if carrier == "TMA" else "thread"
-        each = [(copy.lane, copy.slot, self.component(copy)) for copy in copies]
+        each = [(copy.lane, copy.slot, self.mbarriers.component(copy.mbarrier, copy.slot)) for copy in copies]
         lanes, slots, components = np.repeat(each, counts, axis=0).T
         access = Access(copies[0].site, lanes, np.concatenate([copy.starts for copy in copies]), width, slots, agent)
         self.races.on_bulk_copy(access, carrier, components)
@@ -96,14 +96,10 @@ class BulkCopies(Unit):
                 self.races.listener.on_bulk_load(copy.slot, copy.mbarrier.number, copy.mbarrier.phase + 1)
         self.loads += copies
 
-    def component(self, copy: BulkLoad) -> int:
-        """Of its block's clocks, that its bytes are counted in."""
-        return self.mbarriers.component(copy.slot, copy.mbarrier.number if copy.mbarrier else 0)
-
     def count_async(self, site: int, mbarrier: MbarrierState, lanes: np.ndarray, counts_more: bool) -> None:
         """cp.async.mbarrier.arrive of these lanes. counts_more: without .noinc the phase expects one arrival more for
         each lane, which is the one to come."""
-        copies, component = self.races.copies, self.mbarriers.component(mbarrier.place[0], mbarrier.number)
+        copies, component = self.races.copies, self.mbarriers.component(mbarrier, mbarrier.place[0])
         mbarrier.pending += counts_more * len(lanes)
         for access in copies.issued_by(lanes):
             self.races.note_counted(access, "cp.async", np.full(len(access.lanes), component))
@@ -120,9 +116,11 @@ class BulkCopies(Unit):
             elif copy.mbarrier is not None:
                 slots, lanes = (np.full(len(copy.starts), n) for n in (copy.slot, copy.lane))
                 width = copy.data.shape[1]
+                places = (copy.slot * self.shared.stride + copy.starts) // width
+                rows_of(self.shared.bytes, 1, width)[places] = copy.data
                 access = Access(copy.site, lanes, copy.starts, width, slots)
-                self.shared.rows(1, width)[(copy.slot * self.shared.stride + copy.starts) // width] = copy.data
-                self.races.on_arrival(access, self.component(copy), copy.mbarrier.phase + 1)
+                component = self.mbarriers.component(copy.mbarrier, copy.slot)
+                self.races.on_arrival(access, component, copy.mbarrier.phase + 1)
                 copy.mbarrier.covers.add(copy.slot)
                 self.mbarriers.complete(copy.site, copy.mbarrier, copy.data.size, copy.lane)
         return bool(arriving)
@@ -132,7 +130,7 @@ class BulkCopies(Unit):
         arriving = [one for one in self.arrivals if mbarrier is None or mbarrier is one.mbarrier]
         self.arrivals = [one for one in self.arrivals if not (mbarrier is None or mbarrier is one.mbarrier)]
         for one in arriving:
-            component = self.mbarriers.component(one.mbarrier.place[0], one.mbarrier.number)
+            component = self.mbarriers.component(one.mbarrier, one.mbarrier.place[0])
             for access in self.races.copies.finish(one.lanes, one.issued):
                 self.races.on_arrival(access, component, one.mbarrier.phase + 1)
             self.mbarriers.arrive_later(one.site, one.mbarrier, self.clocks.nothing(), len(one.lanes))
@@ -158,21 +156,16 @@ class BulkCopies(Unit):
         """Their blocks' component of TMA, which reads for these lanes."""
         return self.clocks.agents.tma(lanes // WARP % self.geometry.warps)
 
-    def commit(self, lanes: np.ndarray) -> None:
-        self.stores.commit(lanes)
-
     def wait(self, lanes: np.ndarray, open_groups: int) -> None:
         """These lanes' groups have been read, but for the newest `open_groups`."""
-        done = self.stores.wait(lanes, open_groups)
-        for one in done:
+        for one in self.stores.wait(lanes, open_groups):  # in the order of their numbers
             self.read(one)
-        for one in done:  # in the order of their numbers
             components = self.clocks.base[self.slot[one.lanes]] + self.reader(one.lanes)
             self.clocks.learn(one.lanes, components, one.what.number)
 
     def read(self, store: InFlight[BulkStore]) -> None:
         row = int(self.slot[store.lanes[0]]) * self.shared.stride
-        store.what.keep(self.shared.rows(1, UNIT)[(row + store.what.starts) // UNIT])
+        store.what.keep(rows_of(self.shared.bytes, 1, UNIT)[(row + store.what.starts) // UNIT])
 
     def leave(self, lanes: np.ndarray) -> None:
         """These lanes' threads end. What they told TMA to store and did not wait for may still be read."""

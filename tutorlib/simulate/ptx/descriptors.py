@@ -21,7 +21,7 @@ LINE = 128  # bytes of shared memory that a swizzle permutes 16 by 16
 KINDS = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32", "f64", "bf16", "b64")  # by the type's code
 SIXTEENS, UNPACKED = 11, (12, 13)  # numbers of 4 bits side by side; numbers of 4 and 6 bits with gaps between them
 # A CUtensorMapDataType: its code here, where that is another. Of tf32 only the size matters.
-IN_DESCRIPTORS = {10: 8, 8: 9, 9: 10, 11: 7, 12: 8, 13: SIXTEENS}
+IN_DESCRIPTORS = {10: 8, 8: 9, 9: 10, 11: 7, 12: 8, 13: SIXTEENS, 14: UNPACKED[0], 15: UNPACKED[1]}
 MOST_DIMENSIONS = 5
 
 
@@ -56,14 +56,6 @@ class TensorMap:
     def places(self) -> np.ndarray:
         """The offset of each 16 bytes of a box from its first byte, whose address is a multiple of 1,024."""
         return swizzle_units(np.arange(0, self.bytes, 16), self.swizzle)
-
-    def at(self, coordinates: Sequence[int]) -> tuple[int, ...]:
-        """The element at these coordinates."""
-        return coordinates[0] // self.numbers, *coordinates[1:]
-
-    def misses(self, at: tuple[int, ...]) -> bool:
-        """Whether nothing of the box at these elements lies in the tensor."""
-        return any(first >= size or first + box <= 0 for first, size, box in zip(at, self.shape, self.box, strict=True))
 
     def inside(self, at: tuple[int, ...]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
         """The part of the box at these elements inside the tensor: slices of the tensor, and of the box."""
@@ -115,19 +107,12 @@ def read_tensor_map(data: bytes) -> TensorMap:
     boxes = [words[6] >> 56, *(words[7] >> 8 * n & 255 for n in range(4))]
     element, numbers = bits_of(KINDS[kind]) // 8, 16 if kind == SIXTEENS else 1
     strides = [element, *(16 * (part + (top << 32)) for part, top in zip(sixteens, higher, strict=True))]
-    return TensorMap(
-        address=words[0],
-        element=element,
-        shape=((sizes[0] + 1) // numbers, *(size + 1 for size in sizes[1:dimensions])),
-        strides=tuple(strides[:dimensions]),
-        box=((boxes[0] + 1) // numbers, *(size + 1 for size in boxes[1:dimensions])),
-        swizzle=low >> 13 & 3,
-        numbers=numbers,
-        kind=KINDS[kind],
-    )
+    shape, box = (((each[0] + 1) // numbers, *(size + 1 for size in each[1:dimensions])) for each in (sizes, boxes))
+    steps = tuple(strides[:dimensions])
+    return TensorMap(words[0], element, shape, steps, box, swizzle=low >> 13 & 3, numbers=numbers, kind=KINDS[kind])
 
 
-UNIT = 16  # bytes that a swizzle keeps together
+UNIT = 16  # bytes that a swizzle keeps together, and that TMA moves
 SWIZZLE_BITS = (0, 3, 2, 1)  # by the descriptor's code: none, 128, 64, 32 bytes
 ROWS = 8  # of a core matrix, each a unit long
 
@@ -152,12 +137,8 @@ class MatrixDescriptor:
 
 def read_descriptor(value: int, bits: int | None = None) -> MatrixDescriptor:
     """bits: of the swizzle, where it is coded in another way than wgmma's."""
-    return MatrixDescriptor(
-        start=(value & 0x3FFF) << 4,
-        leading=(value >> 16 & 0x3FFF) << 4,
-        stride=(value >> 32 & 0x3FFF) << 4,
-        bits=SWIZZLE_BITS[value >> 62] if bits is None else bits,
-    )
+    start, leading, stride = ((value >> shift & 0x3FFF) << 4 for shift in (0, 16, 32))
+    return MatrixDescriptor(start, leading, stride, SWIZZLE_BITS[value >> 62] if bits is None else bits)
 
 
 @lru_cache(maxsize=256)

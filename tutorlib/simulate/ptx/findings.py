@@ -17,7 +17,9 @@ from tutorlib.simulate.ptx.ir import Instruction, Kernel, Module
 
 
 class NotSimulated(NotImplementedError):
-    """The simulator lacks something. The message names it and where it stands."""
+    """The simulator lacks something. The message names it and where it stands. found: in the launch until then."""
+
+    found: "tuple[Finding, ...]" = ()
 
     def __init__(self, what: str, line: int = 0) -> None:
         at = f" (line {line} of the PTX)" if line else ""
@@ -126,7 +128,8 @@ class Findings:
         key = kind, self.show(site), self.show(apart) if isinstance(apart, int) else apart
         if key not in self.found:
             line = self.kernel.instructions[site].line
-            self.found[key] = Finding(kind, fault.told(says), self.place(site), line, 0, other)
+            told = says if isinstance(says, Flaw) else Flaw(says, fault)
+            self.found[key] = Finding(kind, told, self.place(site), line, 0, other)
         self.found[key] = replace(self.found[key], count=self.found[key].count + count)
 
     def named(self, byte: int) -> NamedMemory | None:
@@ -159,7 +162,6 @@ class Findings:
 MOST_LINES = 12  # of one statement
 WIDEST = 120  # letters
 COMMENT = re.compile(r"\s+(?:#|//).*$")
-FUNCTION = re.compile(r"\s*def (\w+)")
 
 
 def quoted(file: str, line: int, lines: Sequence[str] = ()) -> str:
@@ -182,11 +184,6 @@ def quoted(file: str, line: int, lines: Sequence[str] = ()) -> str:
     return whole if len(whole) <= WIDEST else f"{whole[: WIDEST - 1]}…"
 
 
-def function_at(file: str, line: int) -> str:
-    """The name of the function whose definition is the nearest above a line; "" if there is none."""
-    return next((one[1] for text in linecache.getlines(file)[:line][::-1] if (one := FUNCTION.match(text))), "")
-
-
 def name_made_at(file: str, line: int, column: int | None = None) -> str:
     """The name that the statement at a line assigns to: "a" of `a = torch.ones(4)`, "self.a"; "" if there is none.
 
@@ -200,14 +197,9 @@ def name_made_at(file: str, line: int, column: int | None = None) -> str:
     values = statement.value
     if isinstance(target, ast.Tuple) and isinstance(values, ast.Tuple) and column is not None:
         pairs = zip(target.elts, values.elts, strict=False)
-        target = next(
-            (to for to, value in pairs if (value.lineno, value.col_offset) <= (line, column) < end_of(value)), target
-        )
+        begun = [to for to, value in pairs if (value.lineno, value.col_offset) <= (line, column)]
+        target = begun[-1] if begun else target
     return ast.unparse(target) if isinstance(target, ast.Name | ast.Attribute) else ""
-
-
-def end_of(node: ast.expr) -> tuple[int, int]:
-    return node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
 
 
 @cache

@@ -5,7 +5,6 @@ then writes a flag with a strong operation; the other reads the flag with a stro
 release or an acquire is both in one. All have a scope, and order threads only if each is in the other's.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,6 +23,7 @@ from tutorlib.simulate.ptx.clocks import (
 )
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Instruction
+from tutorlib.simulate.ptx.meetings import by_key
 
 ACQUIRE, RELEASE = {"acquire", "acq_rel"}, {"release", "acq_rel"}
 STRONG = {"volatile", "relaxed", "mmio"} | ACQUIRE | RELEASE
@@ -73,17 +73,14 @@ class Flags:
     told: dict[int, Told] = field(default_factory=dict)
     latest: dict[tuple[int, int, int, bool], Told] = field(default_factory=dict)
 
-    def restart(self) -> None:
-        """Make ready for another batch: what flags have told so far they tell its blocks, too."""
-        self.latest.clear()
-
     def on_access(self, lanes: np.ndarray, pieces: np.ndarray, instruction: Instruction) -> None:
         """A strong access. Who loads hears what a flag tells, and who stores tells what they know; an atomic does both,
         and passes on what the flag has told so far."""
         hears, tells = instruction.parts[0] in ("ld", "atom", "red"), instruction.parts[0] != "ld"
         if hears and not (self.told or (tells and (self.clocks.section or RELEASE & set(instruction.parts)))):
             return
-        for group, piece in by_warp(lanes, pieces):
+        for (_, piece), which in by_key(lanes // WARP, pieces).items():
+            group = lanes[which]
             if hears:
                 self.hear(group, piece, instruction)
             else:
@@ -102,7 +99,7 @@ class Flags:
         if not told or self.latest.get(reader) is told:
             return
         self.latest[reader] = told
-        block = int(self.blocks_of(lanes[:1])[0])
+        block = self.clocks.geometry.place(lanes[0])
         far: Far = {}
         for (reach, writer), knew in told.items():
             distance = self.distance(block, writer)
@@ -113,7 +110,7 @@ class Flags:
 
     def tell(self, lanes: np.ndarray, piece: int, instruction: Instruction) -> None:
         """Threads of a warp write a flag."""
-        block, scope = int(self.blocks_of(lanes[:1])[0]), scope_of(instruction)
+        block, scope = self.clocks.geometry.place(lanes[0]), scope_of(instruction)
         cluster = block // self.clocks.geometry.cluster_size
         if RELEASE & set(instruction.parts):
             releases = {scope: self.clocks.release(lanes)}
@@ -133,15 +130,3 @@ class Flags:
     def distance(self, block: int, other: int) -> int:
         size = self.clocks.geometry.cluster_size
         return CTA if block == other else CLUSTER if block // size == other // size else DEVICE
-
-    def blocks_of(self, lanes: np.ndarray) -> np.ndarray:
-        return np.asarray(self.clocks.geometry.first + lanes // self.clocks.geometry.of_block)
-
-
-def by_warp(lanes: np.ndarray, pieces: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
-    """The lanes of each warp that get at one piece, in order."""
-    together: dict[tuple[int, int], list[int]] = {}
-    for lane, piece in zip(lanes.tolist(), pieces.tolist(), strict=True):
-        together.setdefault((lane // WARP, piece), []).append(lane)
-    for (_, piece), group in together.items():
-        yield np.array(group), piece

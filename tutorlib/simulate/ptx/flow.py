@@ -34,14 +34,10 @@ class BasicBlock:
         return tuple(n for n in (self.target, self.following) if n is not None)
 
 
-def ends_block(instruction: Instruction) -> bool:
-    return facts_of(instruction).ends != ""
-
-
 def basic_blocks(kernel: Kernel) -> tuple[BasicBlock, ...]:
     instructions = kernel.instructions
     starts = {0, *kernel.labels.values()}
-    starts |= {n + 1 for n, instruction in enumerate(instructions) if ends_block(instruction)}
+    starts |= {n + 1 for n, instruction in enumerate(instructions) if facts_of(instruction).ends}
     if any(facts_of(one).ends == "phase" for one in instructions):  # elsewhere no lane of a warp is held up alone
         starts |= {n for n, instruction in enumerate(instructions) if facts_of(instruction).gathers}
     edges = [*sorted(n for n in starts if n < len(instructions)), len(instructions)]
@@ -166,7 +162,7 @@ def unset_at_first(kernel: Kernel, blocks: Sequence[BasicBlock]) -> frozenset[st
             if more:
                 live[earlier] |= more
                 changed.add(earlier)
-    return frozenset(name for name in live[0] if kernel.declares(name))
+    return frozenset(name for name in live[0] if kernel.type_of(name))
 
 
 def needs_and_sets(instructions: Sequence[Instruction]) -> tuple[set[str], set[str]]:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -29,11 +30,11 @@ class Geometry:
 
     @property
     def blocks(self) -> int:
-        return volume(self.grid)
+        return prod(self.grid)
 
     @property
     def threads(self) -> int:
-        return volume(self.block)
+        return prod(self.block)
 
     @property
     def warps(self) -> int:
@@ -51,7 +52,7 @@ class Geometry:
 
     @property
     def cluster_size(self) -> int:
-        return volume(self.cluster)
+        return prod(self.cluster)
 
     @property
     def clusters(self) -> Dim3:
@@ -81,18 +82,16 @@ class Geometry:
         """The number in the grid, x fastest, of the blocks at these places."""
         if self.cluster_size == 1:
             return place
-        of_cluster, rank = place // self.cluster_size, place % self.cluster_size
-        at = (
-            cluster * size + inner
-            for cluster, size, inner in zip(
-                coordinates(of_cluster, self.clusters), self.cluster, coordinates(rank, self.cluster), strict=True
-            )
-        )
-        x, y, z = at
+        outer = coordinates(place // self.cluster_size, self.clusters)
+        inner = coordinates(place % self.cluster_size, self.cluster)
+        x, y, z = (at * size + rank for at, size, rank in zip(outer, self.cluster, inner, strict=True))
         return np.asarray(x + self.grid[0] * (y + self.grid[1] * z))
 
+    def place(self, lane: int) -> int:
+        """Of a lane's block."""
+        return self.first + int(lane) // self.of_block
+
     def show_block(self, place: int) -> str:
-        """As `in_grid` shows it."""
         return in_grid(int(self.number(np.array(place))), self.grid)
 
     def show_slot(self, slot: int) -> str:
@@ -108,10 +107,6 @@ class Geometry:
         """A lane's thread: "thread 40 of block 3"."""
         slot, thread = divmod(lane, self.of_block)
         return f"thread {thread} of block {self.show_slot(slot)}"
-
-
-def volume(sizes: Dim3) -> int:
-    return sizes[0] * sizes[1] * sizes[2]
 
 
 def coordinates(number: Any, sizes: Dim3) -> tuple[Any, Any, Any]:
@@ -133,8 +128,7 @@ def source_lanes(mode: str, by: np.ndarray, limits: np.ndarray) -> tuple[np.ndar
     """
     by, last, segment = by & 31, limits & 31, limits >> 8 & 31
     highest = (LANES & segment) | (last & ~segment)
-    source = {"up": LANES - by, "down": LANES + by, "bfly": LANES ^ by, "idx": (LANES & segment) | (by & ~segment)}[
-        mode
-    ]
+    given = (LANES & segment) | (by & ~segment)
+    source = {"up": LANES - by, "down": LANES + by, "bfly": LANES ^ by, "idx": given}[mode]
     inside = source >= highest if mode == "up" else source <= highest
     return np.where(inside, source, LANES) % WARP, inside

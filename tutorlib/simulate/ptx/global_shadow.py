@@ -30,10 +30,8 @@ class GlobalShadow(Shadow):
         size, instructions = len(arena.bytes), running.findings.kernel.instructions
         count = size // piece + 1
         if (needs := count * RECORD) > MOST_RECORDS:
-            raise TooManyRecords(
-                f"what blocks store to {size:,} bytes of tensors would take {needs / 2**30:.1f} GB to remember: choose "
-                f"sizes with at most {size * MOST_RECORDS // needs:,} bytes"
-            )
+            says = f"what blocks store to {size:,} bytes of tensors would take {needs / 2**30:.1f} GB to remember"
+            raise TooManyRecords(f"{says}: choose sizes with at most {size * MOST_RECORDS // needs:,} bytes")
         self.arena, self.listener, self.has_flags = arena, listener, any(map(orders_blocks, instructions))
         self.may_have = self.has_flags or any(one.parts[0] == "atom" for one in instructions)
         self.storer, self.loader = np.zeros((2, count), np.int32)
@@ -44,7 +42,7 @@ class GlobalShadow(Shadow):
 
     def restart(self) -> None:
         """What the batches before have stored stays: no barrier orders their blocks and those of this one."""
-        self.flags.restart()
+        self.flags.latest.clear()
 
     def first(self, access: Access) -> np.ndarray:
         return access.starts // self.piece
@@ -86,7 +84,8 @@ class GlobalShadow(Shadow):
         if not strong:
             self.compare_with_load(touched, owners, changes)
         self.listener.on_store(touched, owners, self.storer[touched.pieces] == owners)
-        self.note_store(touched, owners, STRONG if strong else PLAIN)
+        self.storer[touched.pieces] = owners
+        self.note_write(touched, STRONG if strong else PLAIN)
         if strong:
             self.on_flags(access)
 
@@ -118,22 +117,14 @@ class GlobalShadow(Shadow):
         plain = (self.storer[pieces] == owners) & (self.strength[pieces] == PLAIN)
         if plain.any():
             self.report_stores(touched, owners, plain & self.after_unordered_write(touched), None)
-        self.note_store(touched, owners, ATOMIC)
-
-    def note_store(self, touched: Touched, owners: np.ndarray, strength: int) -> None:
-        self.storer[touched.pieces] = owners
-        self.note_write(touched, strength)
+        self.storer[pieces] = owners
+        self.note_write(touched, ATOMIC)
 
     def note_load(self, touched: Touched) -> None:
-        pieces, warps = touched.pieces, self.first_warp + touched.warps + 1
+        pieces, warps = touched.pieces, self.geometry.first * self.geometry.warps + touched.warps + 1
         again = (self.loader[pieces] == warps) & (self.read[pieces, 0] > 0)
         self.loader[pieces] = warps
         self.note_read_by(touched.lanes, touched.access.site, pieces, pieces, again, self.loader[pieces] == warps)
-
-    @property
-    def first_warp(self) -> int:
-        """The batch's, counted over all blocks of the grid."""
-        return self.geometry.first * self.geometry.warps
 
     # comparing --------------------------------------------------------------------------------------------------
 
@@ -183,7 +174,8 @@ class GlobalShadow(Shadow):
             near = self.are_near(loaders, owners) & unordered
             unordered &= ~near & (not self.may_have)
             which = np.flatnonzero(near)
-            at, warps = pieces[which], self.clocks.of_warp[self.loader[pieces[which]] - 1 - self.first_warp]
+            at, first = pieces[which], self.geometry.first * self.geometry.warps
+            warps = self.clocks.of_warp[self.loader[at] - 1 - first]
             late = self.read[at, 0] > self.clocks.over(lanes[which], warps)
             which, at, warps = which[late], at[late], warps[late]
             unordered[which] = self.clocks.misses_one(lanes[which], warps, self.read_by[at, 0], self.read[at, 0])
@@ -245,10 +237,8 @@ class GlobalShadow(Shadow):
         if late.any():
             at = int(late.argmax())
             who = self.geometry.show_thread(int(touched.lanes[at]))
-            says = (
-                f"{who} {does} {self.place(touched, at)}, which {self.arena.before} of the launch before may still be "
-            )
-            says += "storing: no griddepcontrol.wait lies between"
+            says = f"{who} {does} {self.place(touched, at)}, which {self.arena.before} of the launch before may still "
+            says += "be storing: no griddepcontrol.wait lies between"
             self.notice(Hazard.RACE(earlier="launch"), touched.access.site, says, int(late.sum()), does)
 
     def why_unordered(self, touched: Touched, at: int) -> str:
@@ -276,7 +266,7 @@ class GlobalShadow(Shadow):
     def end(self) -> None:
         """Note for each byte in the arena whether a launch that follows may find it not stored yet; with what the one
         before this has stored, if no thread has waited for that."""
-        for one in self.arena:
+        for one in self.arena.allocations:
             first = one.start // self.piece
             storers = self.storer[first : -(-one.end // self.piece)]
             late = (storers != NO_BLOCK) & ~((storers == BEFORE) & self.clocks.waited)

@@ -133,14 +133,9 @@ class Kernel:
     blocks_per_sm: int = 1
     cluster: tuple[int, int, int] | None = None
 
-    def type_of(self, register: Register) -> str:
-        """ "b32", "pred", …"""
-        name = register.name
-        return self.registers.get(name) or self.registers[name.rstrip("0123456789")]
-
-    def declares(self, name: str) -> bool:
-        """Whether it is a register of the kernel's, and none of the machine's own."""
-        return name in self.registers or name.rstrip("0123456789") in self.registers
+    def type_of(self, register: str) -> str:
+        """ "b32", "pred", …; "" for one of the machine's own."""
+        return self.registers.get(register) or self.registers.get(register.rstrip("0123456789"), "")
 
     @cached_property
     def parameter_bytes(self) -> int:

@@ -84,7 +84,6 @@ def three(sizes: Sequence[int]) -> Dim3:
 
 
 def encode(value: Any, parameter: Parameter) -> bytes:
-    """A parameter's bytes."""
     if isinstance(value, bytes):
         if len(value) != parameter.size:
             raise ValueError(f"{parameter.name} has {parameter.size} bytes, not {len(value)}")
@@ -182,7 +181,7 @@ def simulate_pieces(
     arena = Arena([len(one.bytes) for one in pieces] + module_sizes(launch.module))
     names = [one.name for one in pieces]
     placed = [
-        (one, arena.allocate(name, len(one.bytes), one.shape, one.strides, one.width, one.start % HOST_ALIGNMENT))
+        (one, arena.allocate(name, len(one.bytes), one.shape, one.strides, one.width, skew=one.start % HOST_ALIGNMENT))
         for one, name in zip(pieces, unique(names), strict=True)
     ]
     there = [(one.start, where.size, arena.address_of(where)) for one, where in placed]

@@ -13,6 +13,7 @@ from tutorlib.simulate.ptx.clocks import ASYNC_PROXY, CTA, MBARRIER_INIT, Seen
 from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.meetings import Meeting, Waiting, by_key, lanes_of
+from tutorlib.simulate.ptx.types import Array
 
 MOST = 64  # of a block
 IMPATIENT = 2  # times that all threads who wait give up in vain, before they count as stuck
@@ -90,15 +91,14 @@ class Mbarriers(Meeting[WaitingForPhase]):
         if number >= MOST:
             raise NotSimulated(f"a block with more than {MOST} mbarriers")
         self.count[place[0]] += old is None
-        nothing = self.clocks.nothing()
+        nothing, now = self.clocks.nothing(), int(self.clocks.now[lane])
         phase = old.phase + old.phase % 2 if old else 0  # it begins in an even one again
-        self.made[place] = MbarrierState(
-            place, number, expected, site, lane, int(self.clocks.now[lane]), nothing, nothing, expected, phase=phase
-        )
+        made = MbarrierState(place, number, expected, site, lane, now, nothing, nothing, expected, phase=phase)
+        self.made[place] = made
 
-    def component(self, slot: int, number: int) -> int:
-        """Of the clocks, that counts the phases of a block's mbarrier of this number."""
-        return int(self.clocks.base[slot]) + self.clocks.agents.readers + number
+    def component(self, mbarrier: MbarrierState | None, slot: int) -> int:
+        """Of the clocks, that counts an mbarrier's phases, or those of a block's that has the same number."""
+        return int(self.clocks.base[slot]) + self.clocks.agents.readers + (mbarrier.number if mbarrier else 0)
 
     def forget(self, place: SharedPlace) -> None:
         """mbarrier.inval"""
@@ -141,7 +141,7 @@ class Mbarriers(Meeting[WaitingForPhase]):
     def arrive(self, site: int, mbarrier: MbarrierState, lanes: np.ndarray, count: int, relaxed: bool) -> None:
         """So many arrivals of these threads. One that has arrived before must know that this phase is another one."""
         last = np.array([mbarrier.arrived.get(lane, mbarrier.phase) for lane in lanes.tolist()])
-        known = self.clocks.over(lanes, self.component(mbarrier.place[0], mbarrier.number))
+        known = self.clocks.over(lanes, self.component(mbarrier, mbarrier.place[0]))
         for lane in lanes[(last < mbarrier.phase) & (known <= last)].tolist():
             if not self.clocks.knows(lane, mbarrier.over):
                 who, where = self.geometry.show_thread(lane), self.where(mbarrier.place, lane)
@@ -180,7 +180,7 @@ class Mbarriers(Meeting[WaitingForPhase]):
         that lane has waited are over, too."""
         cluster, seen = self.clusters[mbarrier.place[0]], self.clocks.nothing()
         quiet = (one for one in self.made.values() if self.clusters[one.place[0]] == cluster and not one.asynchronous)
-        waited = [self.component(one.place[0], one.number) for one in quiet]
+        waited = [self.component(one, one.place[0]) for one in quiet]
         seen.vector[waited] = self.clocks.known(lane)[waited]
         mbarrier.seen |= seen
         missing = mbarrier.missing
@@ -220,13 +220,7 @@ class Mbarriers(Meeting[WaitingForPhase]):
         return left
 
     def groups(
-        self,
-        site: int,
-        lanes: np.ndarray,
-        places: list[SharedPlace],
-        parities: np.ndarray,
-        passed: np.ndarray,
-        then: int | None,
+        self, site: int, lanes: Array, places: list[SharedPlace], parities: Array, passed: Array, then: int | None
     ) -> list[WaitingForPhase]:
         """These lanes by what they wait for. Those that name no mbarrier have nothing to wait for."""
         passed[lanes], found = True, []
@@ -256,7 +250,7 @@ class Mbarriers(Meeting[WaitingForPhase]):
         mbarrier, group.passed[group.lanes] = group.mbarrier, True
         self.clocks.acquire(group.lanes, mbarrier.over)
         for slot in {mbarrier.place[0], *mbarrier.covers}:
-            self.clocks.learn(group.lanes, self.component(slot, mbarrier.number), mbarrier.phase)
+            self.clocks.learn(group.lanes, self.component(mbarrier, slot), mbarrier.phase)
 
     def give_up(self) -> list[WaitingForPhase]:
         """Nothing else can happen: every try_wait returns false. () where that has not helped before."""

@@ -83,6 +83,12 @@ class Touched:
 
 POISON = 0xEB  # bytes never written, or outside of every tensor: as bf16 a huge negative number, which no sum hides
 
+
+def rows_of(memory: np.ndarray, element: int, count: int) -> np.ndarray:
+    """All of it as rows of `count` unsigned numbers of `element` bytes each."""
+    return memory.view(f"u{element}").reshape(-1, count)
+
+
 # global memory --------------------------------------------------------------------------------------------------------
 
 GUARD = 2**20  # bytes between tensors: an index that is off by some rows lands in no tensor
@@ -100,9 +106,9 @@ class Allocation:
     name: str
     start: int
     size: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    width: int
+    shape: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+    width: int = 0
 
     @property
     def end(self) -> int:
@@ -140,17 +146,9 @@ class Arena:
         self.allocations: list[Allocation] = []
         self.starts: list[int] = []
 
-    def allocate(
-        self,
-        name: str,
-        size: int,
-        shape: tuple[int, ...] = (),
-        strides: tuple[int, ...] = (),
-        width: int = 0,
-        skew: int = 0,
-    ) -> Allocation:
-        """skew: how far its address is from a multiple of ALIGNMENT."""
-        allocation = Allocation(name, self.free + skew, size, shape, strides, width)
+    def allocate(self, name: str, size: int, *layout: Any, skew: int = 0) -> Allocation:
+        """layout: shape, strides and width. skew: how far its address is from a multiple of ALIGNMENT."""
+        allocation = Allocation(name, self.free + skew, size, *layout)
         self.allocations.append(allocation)
         self.starts.append(allocation.start)
         self.free = -(-allocation.end // ALIGNMENT) * ALIGNMENT + GUARD
@@ -162,10 +160,6 @@ class Arena:
     def address_of(self, allocation: Allocation) -> int:
         return self.address + allocation.start
 
-    def rows(self, element: int, count: int) -> np.ndarray:
-        """All of it as rows of `count` unsigned numbers of `element` bytes each."""
-        return self.bytes.view(f"u{element}").reshape(-1, count)
-
     def holds(self, low: int, high: int) -> bool:
         """Whether the bytes low … high - 1 of the arena lie in one allocation."""
         at = bisect_right(self.starts, low) - 1
@@ -176,8 +170,7 @@ class Arena:
         if not self.allocations:
             return np.zeros(len(starts), bool)
         at = np.searchsorted(self.starts, starts, side="right") - 1
-        ends = np.array([a.end for a in self.allocations])
-        return (at >= 0) & (starts + width <= ends[at])
+        return (at >= 0) & (starts + width <= np.array([a.end for a in self.allocations])[at])
 
     def nearest(self, place: int) -> Allocation | None:
         """The allocation that holds this place, or the one that is least far away."""
@@ -191,9 +184,6 @@ class Arena:
         """The element at or near this place, "a[1, 2]"; "" where the arena holds nothing."""
         found = self.nearest(place)
         return found.element(place - found.start) if found else ""
-
-    def __iter__(self) -> Iterator[Allocation]:
-        return iter(self.allocations)
 
 
 # shared memory --------------------------------------------------------------------------------------------------------
@@ -209,14 +199,6 @@ class SharedMemory:
         self.size = size
         self.stride = -(-max(size, 1) // ROW_ALIGNMENT) * ROW_ALIGNMENT
         self.bytes = np.empty(blocks * self.stride, np.uint8)
-        self.clear()
-
-    def clear(self) -> None:
-        self.bytes.fill(POISON)
-
-    def rows(self, element: int, count: int) -> np.ndarray:
-        """All of it as rows of `count` unsigned numbers of `element` bytes each."""
-        return self.bytes.view(f"u{element}").reshape(-1, count)
 
 
 MOST_IN_FLIGHT = 2**28  # bytes
@@ -301,10 +283,8 @@ class AsyncCopies:
         self.bytes += size
         self.bytes_in_flight += size
         if self.bytes_in_flight > MOST_IN_FLIGHT:
-            raise TooManyRecords(
-                f"cp.async has {self.bytes_in_flight:,} bytes in flight that no thread has waited for: choose a size "
-                "with fewer steps"
-            )
+            says = f"cp.async has {self.bytes_in_flight:,} bytes in flight that no thread has waited for"
+            raise TooManyRecords(f"{says}: choose a size with fewer steps")
 
     def is_committed(self, site: int, lane: int) -> bool:
         """Whether a lane has committed the last copy that it issued at a site."""

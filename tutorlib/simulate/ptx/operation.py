@@ -70,7 +70,7 @@ class Operation:
         all of them."""
         match self.operand(which):
             case Register(name) if name.startswith("%") and self.state.is_special(name):
-                return narrowed(self.state.special_register(name), kind)
+                return narrowed(self.state.special.setdefault(name, self.state.special_values(name)), kind)
             case Register() as register:
                 return narrowed(self.state.storage(register), kind)
             case Immediate(text):
@@ -128,10 +128,6 @@ class Operation:
         if not isinstance(operand, Immediate):
             raise ValueError(f"{operand} is no number")
         return int(operand.text, 0)
-
-    def count(self, which: int) -> int:
-        """A number that is the same for all lanes."""
-        return int(self.source(which, "s32")[0])
 
     def addresses(self, which: int | Operand) -> Addresses:
         """[base + offset] for all lanes, or for one where it is the same for all; 64 bits."""
@@ -196,17 +192,10 @@ class Operation:
 
     def by_lanes(self, does: Callable[[np.ndarray], object]) -> Step:
         """A step that gives the lanes that run it to a function."""
-
-        def step(where: Where) -> None:
-            does(self.lanes(where))
-
-        return step
+        return lambda where: does(self.lanes(where))
 
     def by_warps(self, does: Callable[[np.ndarray], object]) -> Step:
-        def step(where: Where) -> None:
-            does(self.warps(where))
-
-        return step
+        return lambda where: does(self.warps(where))
 
     # findings ---------------------------------------------------------------------------------------------------
 

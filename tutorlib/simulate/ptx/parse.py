@@ -63,23 +63,14 @@ def parse_ptx(ptx: str) -> ir.Module:
     outside: list[str] = []  # the text between kernels
     at = 0
     for entry in ENTRY.finditer(text):
-        if entry.start() < at:
-            continue
         outside.append(text[at : entry.start()])
         name, parameters, directives = entry.groups()
         body = Body(text, entry.end(), newlines)
         at = body.end
-        kernels[name] = ir.Kernel(
-            name,
-            read_parameters(parameters or ""),
-            tuple(body.instructions),
-            body.labels,
-            body.registers,
-            body.variables,
-            threads=read_sizes("(?:req|max)ntid", directives),
-            blocks_per_sm=(read_sizes("minnctapersm", directives) or (1,))[0],
-            cluster=read_sizes("reqnctapercluster", directives),
-        )
+        parsed = read_parameters(parameters or ""), tuple(body.instructions), body.labels, body.registers
+        asked = ("(?:req|max)ntid", "minnctapersm", "reqnctapercluster")
+        threads, of_sm, cluster = (read_sizes(directive, directives) for directive in asked)
+        kernels[name] = ir.Kernel(name, *parsed, body.variables, threads, (of_sm or (1,))[0], cluster)
     outside.append(text[at:])
     statements = (one for part in outside for one in re.findall(r"[^;]*;", NOT_VARIABLES.sub(";", part)))
     variables = map(read_variable, statements)
@@ -257,5 +248,4 @@ def read_address(text: str) -> ir.Address:
     if not isinstance(base, ir.Register | ir.Symbol | ir.Immediate):
         raise MalformedPtx(f"[{text}] is no address")
     inner = tuple(map(read_operand, split(coordinates))) if coordinates else ()
-    distance = re.sub(r"[\s+]", "", offset or "0")
-    return ir.Address(base, int(distance, 0), inner)
+    return ir.Address(base, int(re.sub(r"[\s+]", "", offset or "0"), 0), inner)

@@ -16,7 +16,7 @@ from tutorlib.simulate.ptx.facts import facts_of
 from tutorlib.simulate.ptx.flow import written
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.global_shadow import GlobalShadow
-from tutorlib.simulate.ptx.memory import NO_SLOTS, PEER_BITS, POISON, Access
+from tutorlib.simulate.ptx.memory import NO_SLOTS, PEER_BITS, POISON, Access, rows_of
 from tutorlib.simulate.ptx.operation import Operation
 from tutorlib.simulate.ptx.report import NO_ACCESS, Space
 from tutorlib.simulate.ptx.shadow import SharedShadow
@@ -150,7 +150,7 @@ class GlobalPort(Port):
 
     @property
     def rows(self) -> np.ndarray:
-        return self.state.arena.rows(self.element, self.count)
+        return rows_of(self.state.arena.bytes, self.element, self.count)
 
     def locate(self, lanes: Lanes, given: np.ndarray) -> Located:
         arena, width = self.state.arena, self.width
@@ -191,7 +191,7 @@ class SharedPort(Port):
 
     @property
     def rows(self) -> np.ndarray:
-        return self.state.shared.rows(self.element, self.count)
+        return rows_of(self.state.shared.bytes, self.element, self.count)
 
     def locate(self, lanes: Lanes, given: np.ndarray) -> Located:
         starts, slots = given.astype(np.int64), self.state.slot[lanes]
@@ -229,7 +229,7 @@ class SharedPort(Port):
         if facts_of(self.op.instruction).of_warp:
             reaches = np.repeat(of_warps(reaches).any(1), WARP)
         names, who = written(self.op.instruction), self.state.geometry.show_thread(int(access.lanes[at]))
-        if not undefined.read_back(names, reaches, self.shadow.written_at(access, at)):
+        if not undefined.read_back(names, reaches, int(self.shadow.write_site[self.shadow.first(access)[at]])):
             says = self.state.findings.never_written(who, int(access.starts[at]))
             undefined.note(Hazard.UNWRITTEN, self.op.site, names, reaches, says)
         return early
@@ -256,7 +256,7 @@ class LocalPort(Port):
 
     @property
     def rows(self) -> np.ndarray:
-        return self.memory.reshape(-1).view(f"u{self.element}").reshape(-1, self.count)
+        return rows_of(self.memory.reshape(-1), self.element, self.count)
 
     def locate(self, lanes: Lanes, given: np.ndarray) -> Located:
         room, at = self.memory.shape[1], given.astype(np.int64)

@@ -8,7 +8,7 @@ Addresses are kept as they come and counted many at a time: (accesses, 32) in by
 part; multiples of `width`, the bytes of each.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -98,7 +98,6 @@ class AccessLog:
             self.count()
 
     def count(self) -> None:
-        """Count what is kept."""
         for (site, space, width), rows in self.kept.items():
             addresses = np.concatenate(rows)
             addresses = addresses[(addresses != NO_ACCESS).any(1)]
@@ -116,10 +115,7 @@ class AccessLog:
         return ((site, space, tally.tolist()) for (site, space), tally in sorted(self.tallies.items()))
 
 
-COST: dict[Space, Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]] = {
-    "shared": wavefronts_of_warps,
-    "global": sectors,
-}
+COST = {"shared": wavefronts_of_warps, "global": sectors}
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ TMA do what it was told to: as late as it may. A cohort that only polls a flag c
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -16,10 +17,10 @@ from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.barriers import BarrierInstruction
 from tutorlib.simulate.ptx.facts import facts_of
 from tutorlib.simulate.ptx.flags import STRONG
-from tutorlib.simulate.ptx.flow import BasicBlock, comes_back, ends_block, execution_order
+from tutorlib.simulate.ptx.flow import BasicBlock, comes_back, execution_order
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.meetings import Waiting
-from tutorlib.simulate.ptx.opcodes import decode
+from tutorlib.simulate.ptx.opcodes import decode, unless_reached
 from tutorlib.simulate.ptx.opcodes.synchronization import waits_for_phase
 from tutorlib.simulate.ptx.opcodes.wgmma import multiplication
 from tutorlib.simulate.ptx.operation import Operation
@@ -32,12 +33,8 @@ PATIENCE = 1000  # blocks of the program that a cohort runs while others are rea
 
 
 class Stopped(Exception):
-    """The launch is given up. Its text says why the kernel does not end, "" where its warps issue more instructions
-    than the caller pays for. site: the instruction at which it is."""
-
-    def __init__(self, why: str, site: int) -> None:
-        super().__init__(why)
-        self.site = site
+    """The launch is given up: why the kernel does not end, "" where its warps issue more instructions than the caller
+    pays for, and the instruction at which it is."""
 
 
 @dataclass
@@ -66,7 +63,9 @@ class Scheduler:
         self.runs = np.zeros(len(self.blocks), np.int64)
         self.time = self.polled = 0
         self.order = execution_order([block.successors for block in self.blocks])
-        self.after = [self.end_of(block) for block in self.blocks]  # first: a wgmma says what steps must watch
+        ends = [(Operation(self.instructions[one.end - 1], one.end - 1, state), one) for one in self.blocks]
+        # First: a wgmma says what steps must watch.
+        self.after: list[After] = [unless_reached(op, partial(self.end_of, op, block)) for op, block in ends]
         self.steps = [self.steps_of(block) for block in self.blocks]
         self.gathers = [facts_of(self.instructions[block.start]).gathers for block in self.blocks]
         inside = [self.instructions[block.start : block.end] for block in self.blocks]
@@ -76,7 +75,8 @@ class Scheduler:
     def steps_of(self, block: BasicBlock) -> list[Step]:
         self.state.factors = {}
         inside = enumerate(self.instructions[block.start : block.end], block.start)
-        return [(lambda where: None) if ends_block(one) else decode(one, site, self.state) for site, one in inside]
+        idle: Step = lambda where: None  # noqa: E731
+        return [idle if facts_of(one).ends else decode(one, site, self.state) for site, one in inside]
 
     def run_all(self) -> None:
         """Run all batches, up to one that does not end, which is a finding, or where the budget is used up."""
@@ -86,8 +86,9 @@ class Scheduler:
                 state.enter(state.upcoming)
                 self.run()
         except Stopped as stopped:
-            if str(stopped):
-                state.findings.notice(Hazard.ENDLESS, stopped.site, str(stopped))
+            why, site = stopped.args
+            if why:
+                state.findings.notice(Hazard.ENDLESS, site, why)
 
     def run(self) -> None:
         """Run the batch that the state has entered. Raises Stopped."""
@@ -100,7 +101,8 @@ class Scheduler:
                 join(ready, following)
             self.release(ready)
             self.end_polling(cohort.block, ready)
-        self.state.report_deadlock()
+        for unit in self.state.units:  # nearest to the cause first: a warp that lacks registers arrives at no mbarrier
+            unit.report_deadlock()
 
     def deliver(self) -> bool:
         """Let TMA or the tensor cores proceed. Whether they had anything to do."""
@@ -199,9 +201,8 @@ class Scheduler:
 
     # what becomes of a cohort at the end of a block -----------------------------------------------------------------
 
-    def end_of(self, block: BasicBlock) -> After:
-        site, then, state = block.end - 1, block.following, self.state
-        op = Operation(self.instructions[site], site, state)
+    def end_of(self, op: Operation, block: BasicBlock) -> After:
+        site, then, state = op.site, block.following, self.state
         match facts_of(op.instruction).ends:
             case "branch" | "leave":
                 return self.part(site, block.target, then, lambda lanes: lanes)

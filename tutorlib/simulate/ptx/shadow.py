@@ -7,6 +7,7 @@ when it has waited for it; a cp.async is a write of its thread at a count that c
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from tutorlib.simulate.ptx.flags import Flags, is_strong
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP
 from tutorlib.simulate.ptx.meetings import Running, Unit
 from tutorlib.simulate.ptx.memory import Access, AsyncCopies, Carrier, Listener, Touched
+from tutorlib.simulate.ptx.types import Array
 
 NEVER = 0  # in place of a thread's component of the clocks: that of a whole warp, which writes nothing
 UNAWAITED = np.int32(2**31 - 1)  # in place of a count: later than all that threads know, for what is not over
@@ -80,17 +82,9 @@ class Shadow(Unit):
         self.strength[pieces] = strength
         self.read[pieces] = 0
 
-    def note_read_by(
-        self,
-        lanes: np.ndarray,
-        site: int,
-        at: np.ndarray,
-        mask_at: np.ndarray,
-        again: np.ndarray,
-        last: np.ndarray | None = None,
-    ) -> None:
+    def note_read_by(self, lanes: Array, site: int, at: Array, mask_at: Array, again: Array, last: Array) -> None:
         """Threads read a piece each. at, mask_at: where `read` and `read_by` have their warps' reads. again: whether
-        the read kept there is one of the same warp; last: whether this one is to be kept there, None: all are."""
+        the read kept there is one of the same warp; last: whether this one is to be kept there."""
         read, read_by = self.read.reshape(-1), self.read_by.reshape(-1)
         bits = self.clocks.bit[lanes]
         if again.any():
@@ -98,9 +92,7 @@ class Shadow(Unit):
             bits = np.where(again, read_by[mask_at], 0) | bits
         read[at], read_by[mask_at] = self.clocks.now[lanes], bits
         self.read_site.reshape(-1)[at] = site
-        lost = read_by[mask_at] != bits
-        if last is not None:
-            lost &= last
+        lost = (read_by[mask_at] != bits) & last
         if lost.any():  # several threads of a warp read one piece
             np.bitwise_or.at(read_by, mask_at[lost], bits[lost])
 
@@ -194,7 +186,7 @@ class SharedShadow(Shadow):
         at, mask_at = pieces * self.read.shape[1] + warps, pieces * self.read_by.shape[1] + warps
         again = self.read.reshape(-1)[at] > 0
         self.listener.on_shared_read(access, again)
-        self.note_read_by(lanes, access.site, at, mask_at, again)
+        self.note_read_by(lanes, access.site, at, mask_at, again, np.ones((), bool))
 
     # writes -----------------------------------------------------------------------------------------------------
 
@@ -222,11 +214,6 @@ class SharedShadow(Shadow):
         pieces = self.touched(access).pieces
         self.writer[pieces] = self.written[pieces] = NEVER
 
-    def written_at(self, access: Access, number: int) -> int:
-        """The site of the last write to where one of these accesses begins, -1 for none."""
-        piece = access.slots[number] * self.pieces + access.starts[number] // self.piece
-        return int(self.write_site[piece])
-
     def on_atomic(self, access: Access) -> None:
         """Atomics do not race with each other, but with everything else. Of another block's no record is kept."""
         self.on_flags(access)
@@ -245,10 +232,6 @@ class SharedShadow(Shadow):
         self.compare_with_reads(touched)
         self.note_write(touched)
         self.written[touched.pieces] = UNAWAITED
-
-    def on_waited(self, access: Access) -> None:
-        """Its thread has waited: now the bytes count as written by it."""
-        self.note_write(self.touched(access))
 
     def on_bulk_copy(self, access: Access, carrier: Carrier, components: np.ndarray) -> None:
         """TMA, or an st.async, is told to write. components: the mbarrier that counts the bytes, for each access."""
@@ -344,7 +327,8 @@ class SharedShadow(Shadow):
         """says: of the first of these pieces."""
         accesses = np.unique(np.flatnonzero(where) // touched.many)
         memory = self.findings.in_memory(int(touched.access.starts[accesses[0]]))
-        self.notice(hazard.and_by(touched.access.agent), touched.access.site, says + memory, len(accesses), apart)
+        hazard = replace(hazard, fields=hazard.fields | {("by", touched.access.agent)})
+        self.notice(hazard, touched.access.site, says + memory, len(accesses), apart)
 
     def report_write(self, touched: Touched, where: np.ndarray, does: str) -> None:
         """These pieces are accessed while what was written there last may not be over."""
@@ -358,10 +342,8 @@ class SharedShadow(Shadow):
         if (copier := self.writer_lane(touched, at)) < 0:
             carrier = self.carriers.get(site, "TMA")
             copy = "the TMA copy issued" if carrier == "TMA" else f"the {carrier}"
-            why, hazard = (
-                "its mbarrier has not been waited for",
-                Hazard.UNWAITED(lacks="mbarrier", does=does, of=carrier),
-            )
+            why = "its mbarrier has not been waited for"
+            hazard = Hazard.UNWAITED(lacks="mbarrier", does=does, of=carrier)
         else:
             committed = self.copies.is_committed(site, copier)
             copy = f"the cp.async that {'it' if copier == touched.lanes[at] else self.writer_of(touched, at)} issued"

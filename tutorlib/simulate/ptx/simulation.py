@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, prod
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from tutorlib.compiling.compiled import LaunchConfig
 from tutorlib.compiling.cpp import cpp_name, variable_name
 from tutorlib.dsl.failure import Fail, Flaw, Hazard
 from tutorlib.simulate.ptx.findings import CannotLaunch, Find, NamedMemory, NotSimulated, unknown_place
-from tutorlib.simulate.ptx.geometry import ALONE, Dim3, Geometry, volume
+from tutorlib.simulate.ptx.geometry import ALONE, Dim3, Geometry
 from tutorlib.simulate.ptx.ir import Kernel, Module
 from tutorlib.simulate.ptx.memory import Arena
 from tutorlib.simulate.ptx.report import Issued, MemoryAccess, Report
@@ -19,6 +19,7 @@ from tutorlib.simulate.ptx.state import State
 
 LANES_AT_ONCE = 4096  # of the blocks that run together: enough that NumPy's own cost for a call is small
 SHARED_AT_ONCE = 2**21  # bytes of shared memory of these blocks, each of which has records of up to 400 bytes
+FAULTS = set(Hazard) - {Hazard.REPEAT, Hazard.ZEROS}
 MOST_THREADS = 1024  # of a block
 MOST_SHARED = 227 * 2**10  # bytes that a block may have, static and dynamic, on any GPU
 MOST_BLOCKS = 2**22  # of a grid, and
@@ -90,6 +91,9 @@ def simulate(launch: Launch, arena: Arena, follow_unset: bool = True, budget: fl
             scheduler.run_all()
         state.overlaps.end()
         return make_report(launch, state, scheduler)
+    except NotSimulated as error:
+        error.found = state.findings.of(*FAULTS)
+        raise
     finally:  # they refer to each other, and the garbage collector does not know how large their arrays are
         for part in (*state.barriers.running.units, scheduler, state):
             vars(part).clear()
@@ -97,8 +101,8 @@ def simulate(launch: Launch, arena: Arena, follow_unset: bool = True, budget: fl
 
 def look_at(launch: Launch) -> None:
     """Raises NotSimulated and CannotLaunch."""
-    kernel, block = launch.kernel, volume(launch.block)
-    if kernel.threads is not None and volume(kernel.threads) < block:
+    kernel, block = launch.kernel, prod(launch.block)
+    if kernel.threads is not None and prod(kernel.threads) < block:
         raise CannotLaunch(f"{kernel.name} is compiled for blocks of {kernel.threads} threads, not {launch.block}")
     if block > MOST_THREADS:
         raise CannotLaunch(f"a block of {block:,} threads, of which a GPU runs {MOST_THREADS:,}")
@@ -109,13 +113,13 @@ def look_at(launch: Launch) -> None:
         raise CannotLaunch(f"{kernel.name} is compiled for clusters of {kernel.cluster} blocks, not {launch.cluster}")
     if any(size % blocks for size, blocks in zip(launch.grid, launch.cluster, strict=True)):
         raise CannotLaunch(f"a grid of {launch.grid} blocks in clusters of {launch.cluster}")
-    if volume(launch.grid) > MOST_BLOCKS:
-        raise NotSimulated(f"a grid of {volume(launch.grid):,} blocks")
+    if prod(launch.grid) > MOST_BLOCKS:
+        raise NotSimulated(f"a grid of {prod(launch.grid):,} blocks")
 
 
 def batch_of(launch: Launch, smem: int) -> int:
     """How many blocks run together: whole clusters."""
-    one, cluster = Geometry(launch.grid, launch.block, 1), volume(launch.cluster)
+    one, cluster = Geometry(launch.grid, launch.block, 1), prod(launch.cluster)
     most = LANES_AT_ONCE // one.lanes, SHARED_AT_ONCE // max(smem, 1)
     return max(min(one.blocks, *most) // cluster, 1) * cluster
 
@@ -162,7 +166,7 @@ def make_report(launch: Launch, state: State, scheduler: Scheduler) -> Report:
         for site, space, tally in state.log
     )
     return Report(
-        findings=findings.of(*set(Hazard) - {Hazard.REPEAT, Hazard.ZEROS}),
+        findings=findings.of(*FAULTS),
         accesses=tuple(accesses),
         blocks=state.geometry.blocks,
         issued=tuple(
@@ -172,6 +176,6 @@ def make_report(launch: Launch, state: State, scheduler: Scheduler) -> Report:
         zeros=findings.of(Hazard.ZEROS),
         printed=tuple("".join(state.printed).splitlines()),
         kernel=launch.shown,
-        storers={one.name: overlaps.storers(one) for one in state.arena if one.width},
+        storers={one.name: overlaps.storers(one) for one in state.arena.allocations if one.width},
         heard=state.listener.result(launch.kernel, runs),
     )

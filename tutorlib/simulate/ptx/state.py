@@ -21,7 +21,7 @@ from tutorlib.simulate.ptx.global_shadow import GlobalShadow
 from tutorlib.simulate.ptx.ir import Instruction, Register
 from tutorlib.simulate.ptx.mbarriers import MOST, Mbarriers
 from tutorlib.simulate.ptx.meetings import ClusterBarriers, RegisterPool, Running, WarpgroupMeeting
-from tutorlib.simulate.ptx.memory import MAKE, Arena, AsyncCopies, SharedMemory
+from tutorlib.simulate.ptx.memory import MAKE, POISON, Arena, AsyncCopies, SharedMemory
 from tutorlib.simulate.ptx.report import AccessLog
 from tutorlib.simulate.ptx.shadow import SharedShadow
 from tutorlib.simulate.ptx.tensor_memory import TensorMemory
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tutorlib.simulate.ptx.simulation import Launch
 
 Where = np.ndarray | Literal[True]  # the lanes that run an instruction: booleans, or True for all
-Step = Callable[[Where], None]
+Step = Callable[[Where], object]
 
 UNSET = 0x7FFF7FFF7FFF7FFF  # a NaN, or several, in every format from fp8 to fp64
 LOCAL_ALIGNMENT = 16
@@ -76,11 +76,8 @@ class State:
         self.thread, self.slot, self.alive = geometry.thread(), geometry.slot(), np.ones(lanes, bool)
         self.local = np.zeros((lanes, -(-max(ends["local"], 1) // LOCAL_ALIGNMENT) * LOCAL_ALIGNMENT), np.uint8)
         self.local_set = np.zeros(self.local.shape, bool)
-        self.call_space = {
-            name: np.zeros((lanes, -(-(variable.size or 8) // 16) * 16), np.uint8)
-            for name, variable in kernel.variables.items()
-            if variable.space == "param"
-        }
+        called = {name: one.size or 8 for name, one in kernel.variables.items() if one.space == "param"}
+        self.call_space = {name: np.zeros((lanes, -(-size // 16) * 16), np.uint8) for name, size in called.items()}
         self.shared = SharedMemory(geometry.batch, ends["shared"] + launch.dynamic_smem)
         self.shared_row = self.slot * self.shared.stride
         self.copies, self.log = AsyncCopies(lanes, self.shared), AccessLog()
@@ -90,7 +87,7 @@ class State:
         self.clocks = LaneClocks(geometry, agents_of(instructions, geometry), self.alive, [*fences])
         running = Running(geometry, self.clocks, self.findings)
         stores = [one for one in instructions if facts_of(one).stores and touches(one, "global")]
-        elements = [tensor.width for tensor in arena if tensor.width and self.clocks.agents.stores]
+        elements = [tensor.width for tensor in arena.allocations if tensor.width and self.clocks.agents.stores]
         piece = min([smallest(stores), *elements])
         self.listener = MAKE.get()(running, self.copies, piece, len(arena.bytes) // piece + 1)
         self.undefined = Undefined(geometry, self.findings, self.storage, unset if follow_unset else frozenset())
@@ -114,7 +111,7 @@ class State:
         self.alive[:] = (self.thread < self.geometry.threads) & (first + self.slot < self.geometry.blocks)
         self.local_set.fill(False)
         self.undefined.restart(self.alive)
-        self.shared.clear()
+        self.shared.bytes.fill(POISON)
         for name, register in self.registers.items():
             register.fill(self.at_first(name, register.dtype))
         self.copies.restart()
@@ -137,19 +134,13 @@ class State:
                 self.mbarriers.leave(slot)
                 self.tensor.leave(slot)
 
-    def report_deadlock(self) -> None:
-        """No thread can run any longer. The nearest to the cause is told first: a warp that lacks registers arrives at
-        no mbarrier."""
-        for unit in self.units:
-            unit.report_deadlock()
-
     # operands ---------------------------------------------------------------------------------------------------
 
     def storage(self, register: Register) -> np.ndarray:
         """The register's own array: booleans, or unsigned numbers."""
         name = register.name
         if name not in self.registers:
-            kind = self.kernel.type_of(register)
+            kind = self.kernel.type_of(name)
             if bits_of(kind) > 64:
                 raise NotSimulated(f"the register {name} of {bits_of(kind)} bits")
             dtype = np.bool_ if kind == "pred" else f"u{bits_of(kind) // 8}"
@@ -164,9 +155,6 @@ class State:
 
     def is_special(self, name: str) -> bool:
         return name.split(".")[0] in SPECIAL
-
-    def special_register(self, name: str) -> np.ndarray:
-        return self.special.setdefault(name, self.special_values(name))
 
     def set_time(self, instructions: int) -> None:
         """The clocks of the machine count the instructions that the threads which go together have run."""
@@ -204,10 +192,8 @@ SPECIAL: dict[str, Callable[[State, int], np.ndarray | int]] = {
     "%lanemask_ge": lambda s, axis: 0xFFFFFFFF & -(1 << s.thread % WARP),
     "%smid": lambda s, axis: s.geometry.first + s.slot,
     "%nsmid": lambda s, axis: s.geometry.blocks,
-    "%gridid": lambda s, axis: 0,
+    **dict.fromkeys(("%gridid", "%clock_hi", "%globaltimer_hi"), lambda s, axis: 0),
     **dict.fromkeys(TIMERS, lambda s, axis: s.time),
-    "%clock_hi": lambda s, axis: 0,
-    "%globaltimer_hi": lambda s, axis: 0,
     "%cluster_ctaid": lambda s, axis: coordinates(s.slot % s.geometry.cluster_size, s.geometry.cluster)[axis],
     "%cluster_nctaid": lambda s, axis: s.geometry.cluster[axis],
     "%cluster_ctarank": lambda s, axis: s.slot % s.geometry.cluster_size,

@@ -20,6 +20,7 @@ from tutorlib.simulate.ptx.mbarriers import Mbarriers, MbarrierState
 from tutorlib.simulate.ptx.meetings import Running
 from tutorlib.simulate.ptx.memory import Access
 from tutorlib.simulate.ptx.shadow import NEVER, UNAWAITED, Shadow, SharedShadow
+from tutorlib.simulate.ptx.types import Array
 
 POISON = np.float32(np.nan)  # in columns never written
 OF_BLOCK = STRIPS * COLUMNS
@@ -65,15 +66,14 @@ class TensorMemory(Shadow):
 
     # room ---------------------------------------------------------------------------------------------------------
 
-    def allocate(self, site: int, slot: int, warp: int, columns: int) -> int:
+    def allocate(self, site: int, warp: int, columns: int) -> int:
         """First of `columns` free columns, the last ones: an answer that takes column 0 for granted is found out.
 
         0 and a finding where the block cannot allocate.
         """
-        who = self.who(slot, warp)
+        slot, who = warp // self.geometry.warps, self.geometry.show_warp(warp)
         if columns not in (32, 64, 128, 256, 512):
-            says = f"{who} allocates {columns} columns: a power of two, 32 to 512, can be"
-            self.notice(COLUMNS_OF, site, says)
+            self.notice(COLUMNS_OF, site, f"{who} allocates {columns} columns: a power of two, 32 to 512, can be")
             return 0
         if slot in self.relinquished:
             self.notice(COLUMNS_OF, site, f"{who} allocates, and its block has given up its right to allocate")
@@ -85,14 +85,15 @@ class TensorMemory(Shadow):
         self.notice(Hazard.DEADLOCK, site, f"{who} waits forever: {columns} columns of tensor memory are not left")
         return 0
 
-    def free(self, site: int, slot: int, warp: int, start: int, columns: int) -> None:
-        mine, who = self.allocated.get(slot, {}), self.who(slot, warp)
+    def free(self, site: int, warp: int, start: int, columns: int) -> None:
+        slot, who = warp // self.geometry.warps, self.geometry.show_warp(warp)
+        mine = self.allocated.get(slot, {})
         if start not in mine or mine[start][0] != columns:
             says = f"{who} frees {columns} columns from {start} on, which are not what was allocated"
             self.notice(COLUMNS_OF, site, says)
             return
         pieces = slot * OF_BLOCK + strips_of(start, columns)
-        if (late := self.may_read(pieces, self.lane_of(slot, warp), slot)).any():
+        if (late := self.may_read(pieces, self.lane_of(warp), slot)).any():
             says = f"{who} frees tensor memory that {self.who(slot, int(late.argmax()))} may still be reading: no "
             self.notice(Hazard.RACE, site, says + "barrier lies between")
         del mine[start]
@@ -119,14 +120,7 @@ class TensorMemory(Shadow):
     # multiplying and copying -----------------------------------------------------------------------------------------
 
     def issue(
-        self,
-        site: int,
-        lane: int,
-        slots: Sequence[int],
-        into: Fragment,
-        units: np.ndarray,
-        uses: np.ndarray,
-        by: TensorUnit = "tcgen05.mma",
+        self, site: int, lane: int, slots: Sequence[int], into: Fragment, units: Array, uses: Array, by: TensorUnit
     ) -> bool:
         """A thread tells the tensor cores of these blocks to fill a part of each one's tensor memory. units: of each
         block's shared memory, the addresses of the 16 bytes each that they will read. uses: the strips of tensor memory
@@ -169,10 +163,9 @@ class TensorMemory(Shadow):
         late[warp] &= slot != own
         return late
 
-    def lane_of(self, slot: int, warp: int) -> int:
+    def lane_of(self, warp: int) -> int:
         """The thread of a warp that knows least."""
-        first = (slot * self.geometry.warps + warp) * WARP
-        return int(self.clocks.least(first + np.arange(WARP)[None])[0])
+        return int(self.clocks.least(warp * WARP + np.arange(WARP)[None])[0])
 
     def look_for_stores(self, site: int, lane: int, slot: int, pieces: np.ndarray, does: str) -> None:
         """A finding if a block's warps may still be storing to these pieces, which a lane uses."""
@@ -213,13 +206,7 @@ class TensorMemory(Shadow):
     # the warps' own accesses ----------------------------------------------------------------------------------------
 
     def access(
-        self,
-        site: int,
-        warp: int,
-        addresses: np.ndarray,
-        registers: Sequence[np.ndarray],
-        where: Fragment,
-        stores: bool,
+        self, site: int, warp: int, addresses: Array, registers: Sequence[Array], where: Fragment, stores: bool
     ) -> None:
         """A warp, by its number in the batch, begins to read, or to store its part of these registers of all lanes.
         addresses: its threads', one for all. where: its threads' registers lie from there on.
@@ -241,7 +228,7 @@ class TensorMemory(Shadow):
         there = where.at(lane, column)
         if apart or not self.holds(site, slot, there.strips, who):
             return
-        knows_least, pieces = self.lane_of(slot, number), slot * OF_BLOCK + there.strips
+        knows_least, pieces = self.lane_of(warp), slot * OF_BLOCK + there.strips
         self.look_for_work(site, knows_least, pieces, stores)
         self.open.setdefault((warp, stores), []).append(pieces)
         held, mine = self.values[slot].view(np.uint32), slice(warp * WARP, (warp + 1) * WARP)

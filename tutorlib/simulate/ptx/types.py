@@ -6,12 +6,13 @@ do not count).
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from typing import Literal
 
 import numpy as np
 from numpy.typing import DTypeLike
 
+Array = np.ndarray
 BF16_NAN = 0x7FFF
 TF32_BITS = 13  # of an fp32 number, which tf32 lacks
 
@@ -51,12 +52,6 @@ def odd_sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     total = a + b
     of_b = total - a
     return made_odd(total, (a - (total - of_b)) + (b - of_b))
-
-
-def odd_float32(values: np.ndarray) -> np.ndarray:
-    """float64 → float32, rounded to odd."""
-    near = values.astype(np.float32)
-    return made_odd(near, values - near)
 
 
 def made_odd(near: np.ndarray, error: np.ndarray) -> np.ndarray:
@@ -145,6 +140,11 @@ class Narrow:
         positive = self.magnitudes.astype(np.float32)
         return np.concatenate([positive, -positive]) if self.signed else positive
 
+    def decoded(self, bits: np.ndarray) -> np.ndarray:
+        """Of 4 bits two are in a byte, the lower first: (…, bytes) → (…, 2 · bytes)."""
+        raw = bits.view(np.uint8)
+        return self.values[raw if self.bits > 4 else np.stack([raw & 15, raw >> 4], -1).reshape(*raw.shape[:-1], -1)]
+
     def round(self, values: np.ndarray, mode: str) -> np.ndarray:
         """float64 → patterns, clamped to the largest finite number. mode: "rn" (ties to even), "rz" or "rp"."""
         finite = self.magnitudes[np.isfinite(self.magnitudes)]
@@ -172,20 +172,10 @@ NARROW = {
 }
 
 
-def nibbles(raw: np.ndarray) -> np.ndarray:
-    """The two patterns of 4 bits in each byte, the lower first: (…, bytes) → (…, 2 · bytes)."""
-    return np.stack([raw & 15, raw >> 4], -1).reshape(*raw.shape[:-1], -1)
-
-
 DECODE: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # bits, (…, n) → numbers that NumPy computes with
     "bf16": lambda bits: from_bf16(bits.view(np.uint16)),
     "tf32": lambda bits: (bits.view(np.uint32) & np.uint32(-(1 << TF32_BITS) & 0xFFFFFFFF)).view(np.float32),
-    "e2m1": lambda bits: NARROW["e2m1"].values[nibbles(bits.view(np.uint8))],
-    **{
-        kind: partial(lambda narrow, bits: narrow.values[bits.view(np.uint8)], narrow)
-        for kind, narrow in NARROW.items()
-        if kind != "e2m1"
-    },
+    **{kind: narrow.decoded for kind, narrow in NARROW.items()},
 }
 
 
@@ -204,8 +194,9 @@ def to_bits(values: np.ndarray, kind: str, mode: str = "rn") -> np.ndarray:
     if inner == "tf32":
         return to_tf32(values, mode)
     if inner == "bf16":
-        single = values if values.dtype == np.float32 else odd_float32(values.astype(np.float64))
-        return to_bf16(single, mode == "rz")
+        near = values.astype(np.float32)
+        wide = values.dtype != np.float32  # which is rounded to odd first
+        return to_bf16(made_odd(near, values.astype(np.float64) - near) if wide else near, mode == "rz")
     near = values.astype(numpy_type(inner), copy=False)
     if mode == "rz":
         over = np.abs(near.astype(np.float64)) > np.abs(values.astype(np.float64))

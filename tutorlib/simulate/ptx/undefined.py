@@ -78,17 +78,13 @@ class Undefined:
 
         lanes: that come by; active: those of them for which its predicate holds.
         """
-        looked_at = bytes_read(instruction)
-        used = [
-            origin
-            for origin in map(self.held.get, read(instruction))
-            if origin and (origin.bytes[active] & looked_at).any()
-        ]
+        looked_at, origins = bytes_read(instruction), map(self.held.get, read(instruction))
+        used = [origin for origin in origins if origin and (origin.bytes[active] & looked_at).any()]
         if instruction.guard and (decides := self.held.get(instruction.guard.name)):
             self.report(site, instruction, decides, lanes)
-        if used and (origins := self.stored(instruction)):
-            self.storing = np.logical_and.reduce([origin.lanes for origin in origins]) & active
-            self.spilled[site] = self.met(site, instruction, origins[0], active)
+        if used and (stored := self.stored(instruction)):
+            self.storing = np.logical_and.reduce([origin.lanes for origin in stored]) & active
+            self.spilled[site] = self.met(site, instruction, stored[0], active)
             active = active & ~self.storing
         if used and matters(instruction, self.held):
             for origin in used:

@@ -4,16 +4,18 @@ A warp's accumulators are in its registers when it has waited. Until then those 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.descriptors import UNIT
+from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP
 from tutorlib.simulate.ptx.meetings import RegisterPool, Unit
 from tutorlib.simulate.ptx.memory import Access, Groups
 from tutorlib.simulate.ptx.shadow import SharedShadow
+from tutorlib.simulate.ptx.types import Array
 
 POISON = 0x7FC0EBEB  # a NaN: what registers hold that belong to the tensor cores
 FENCED, AT_THE_START = -1, -2  # in place of an instruction
@@ -90,11 +92,8 @@ class Warpgroups(Unit):
 
     races: SharedShadow
     pool: RegisterPool
-
-    def __post_init__(self) -> None:
-        self.all_acc: dict[tuple[str, ...], Accumulators] = {}
-        self.by_name: dict[str, Accumulators] = {}
-        super().__post_init__()
+    all_acc: dict[tuple[str, ...], Accumulators] = field(default_factory=dict)
+    by_name: dict[str, Accumulators] = field(default_factory=dict)
 
     def restart(self) -> None:
         self.of_block = -(-self.geometry.warps // WARPGROUP)
@@ -109,10 +108,10 @@ class Warpgroups(Unit):
                 register.fill(POISON)  # no instruction has set them
 
     def acc(self, names: tuple[str, ...], registers: Sequence[np.ndarray], packed: bool) -> Accumulators:
-        """The registers that a wgmma adds into. Raises ValueError where some of them are another's, too."""
+        """The registers that a wgmma adds into. Raises NotSimulated where some of them are another's, too."""
         if names not in self.all_acc:
             if any(name in self.by_name for name in names):
-                raise ValueError("two wgmmas share some of their registers")
+                raise NotSimulated("two wgmmas that share some of their registers")
             warps = self.geometry.batch * self.geometry.warps
             columns = 2 * len(names) * (1 + packed)
             values = np.zeros((warps, 16, columns), np.float32)
@@ -126,15 +125,7 @@ class Warpgroups(Unit):
         slot, number = warpgroups // self.of_block, warpgroups % self.of_block
         return np.asarray((slot * self.geometry.warps + number * WARPGROUP)[:, None] + np.arange(WARPGROUP))
 
-    def tell(
-        self,
-        site: int,
-        acc: Accumulators,
-        warpgroups: np.ndarray,
-        units: np.ndarray,
-        products: np.ndarray,
-        adds: np.ndarray,
-    ) -> None:
+    def tell(self, site: int, acc: Accumulators, warpgroups: Array, units: Array, products: Array, adds: Array) -> None:
         """The tensor cores are told to multiply. units: (warpgroups, n) addresses in their blocks' shared memory of the
         16 bytes each that they read. products: (warpgroups, 64, columns). adds: whether to what is there, for each."""
         warps, count = self.warps_of(warpgroups), len(warpgroups)
@@ -142,7 +133,10 @@ class Warpgroups(Unit):
         self.compare_with_fence(site, flat)
         fresh = flat[acc.pending[flat] == 0]
         if len(fresh):
-            self.compare_with_poison(site, acc, fresh[np.isin(fresh, warps[adds])])
+            added_to = fresh[np.isin(fresh, warps[adds])]
+            if len(unset := added_to[acc.registers[0][added_to * WARP] == POISON]):
+                says = f"{self.geometry.show_warp(int(unset[0]))} lets wgmma add to registers that were never set"
+                self.notice(Hazard.UNWRITTEN(by="wgmma"), site, says, len(unset))
             acc.take(fresh)
         before = np.where(np.repeat(adds, WARPGROUP)[:, None, None], acc.values[flat], 0)
         sums = products.reshape(before.shape) + before
@@ -158,9 +152,6 @@ class Warpgroups(Unit):
         access = Access(site, lanes, units.reshape(-1), UNIT, np.repeat(slots, each), agent="wgmma")
         cores = self.clocks.agents.tensor_cores(number)
         self.races.on_proxy_read(access, np.repeat(cores, each), np.repeat(numbers, each))
-
-    def commit(self, warps: np.ndarray) -> None:
-        self.products.commit(warps)
 
     def fence(self, warps: np.ndarray) -> None:
         self.touched[warps] = FENCED
@@ -193,13 +184,6 @@ class Warpgroups(Unit):
             self.notice(Hazard.UNWAITED(lacks="wgmma"), site, says, len(early), told)
         if not moves:
             self.touched[warps] = site
-
-    def compare_with_poison(self, site: int, acc: Accumulators, warps: np.ndarray) -> None:
-        """These warps' accumulators are about to be added to."""
-        unset = warps[(acc.registers[0][warps * WARP] == POISON)]
-        if len(unset):
-            says = f"{self.geometry.show_warp(int(unset[0]))} lets wgmma add to registers that were never set"
-            self.notice(Hazard.UNWRITTEN(by="wgmma"), site, says, len(unset))
 
     def compare_with_fence(self, site: int, warps: np.ndarray) -> None:
         late = warps[self.touched[warps] != FENCED]

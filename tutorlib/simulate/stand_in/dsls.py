@@ -74,9 +74,8 @@ def triton_on(gpu: StandInGpu) -> Iterator[None]:
     ) -> None:
         module = parse_ptx(ptx)
         kernel = pick_kernel(module, name)
-        values = (  # gradients too, which autograd makes
-            gpu.hold(value).data_ptr() if isinstance(value, torch.Tensor) else value or 0 for value in arguments
-        )
+        # gradients too, which autograd makes
+        values = (gpu.hold(one).data_ptr() if isinstance(one, torch.Tensor) else one or 0 for one in arguments)
         sizes = grid, kernel.threads or (threads, 1, 1), shared, pack_parameters(kernel, values)
         gpu.launch(Launch(module, kernel, *sizes, by_loc(module), cluster, overlapping=pdl))
 

@@ -101,7 +101,8 @@ class StandInGpu:
             with torch._C.DisableTorchFunction():
                 report = run()
         except (NotSimulated, CannotLaunch) as error:
-            self.took(Report((), (), 0, (), kernel=kernel, launched_at=at, stopped=str(error)))
+            found = error.found if isinstance(error, NotSimulated) else ()
+            self.took(Report(found, (), 0, (), kernel=kernel, launched_at=at, stopped=str(error)))
             raise
         self.took(replace(report, kernel=report.kernel or kernel, launched_at=at))
 

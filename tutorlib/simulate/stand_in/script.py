@@ -73,8 +73,9 @@ def run_script(command: Sequence[str], arch: str, quiet: bool = False) -> "tuple
         environment[VARIABLE] = json.dumps(settings)
         environment.pop("PYTEST_CURRENT_TEST", None)
         program = [*command] if os.sep in command[0] else ["env", *command]
-        done = subprocess.run(program, env=environment, stdout=2 if quiet else None, check=False)
-        return tuple(read_launches(launches)), done.returncode
+        with subprocess.Popen(program, env=environment, stdout=2 if quiet else None) as running:
+            import_module("tutorlib.simulate.report")  # meanwhile: NumPy takes a moment
+        return tuple(read_launches(launches)), running.returncode
 
 
 def read_launches(file: Path) -> "Iterator[Report]":
@@ -92,9 +93,8 @@ def enter() -> None:
 
     def took(report: "Report") -> None:
         test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]
-        slim = replace(report, storers={}, test=test)
         with open(settings["launches"], "ab", buffering=0) as file:
-            file.write(pickle.dumps(slim))
+            file.write(pickle.dumps(replace(report, storers={}, test=test)))
 
     @cache
     def gpu() -> "StandInGpu":

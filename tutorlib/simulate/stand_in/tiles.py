@@ -10,7 +10,6 @@ import cuda.tile as ct
 import torch
 from cuda.tile import tune
 
-from tutorlib.compiling.dsls import refusals
 from tutorlib.dsl.functions import function_of
 from tutorlib.simulate.cutile.run import TileReport, refuse_launch, run
 from tutorlib.simulate.stand_in.gpu import StandInGpu
@@ -38,12 +37,8 @@ def cutile_on(gpu: StandInGpu) -> Iterator[None]:
     """Launches go to the GPU; cuTile's autotuner takes the first configuration."""
 
     def take(kernel: ct.kernel, grid: tuple[int, ...], args: tuple[Any, ...], current: bool) -> None:
-        def interpreted() -> TileReport:
-            with refusals():
-                return run(kernel, grid, args, f"sm_{gpu.arch.rstrip('af')}")
-
         gpu.run_other_work()
-        gpu.take(function_of(kernel).__name__, interpreted)
+        gpu.take(function_of(kernel).__name__, lambda: run(kernel, grid, args, f"sm_{gpu.arch.rstrip('af')}"))
 
     def first_of(search_space: Sequence[Any], *args: Any, **options: Any) -> tune.TuningResult:
         best = tune.Measurement(config=search_space[0], mean_us=1.0, num_samples=1, error_margin_us=0.0)

@@ -67,22 +67,16 @@ def run_tiles(compiled: Compiled, find: Find, grid: Sequence[int], arguments: Ma
     return run(compiled.ptx, grid, (), arguments, find=lambda module: find, follow_unset=False)
 
 
-def with_layouts(tensors: Mapping[str, Any]) -> dict[str, Any]:
-    """cuTile's arguments, in the order of the kernel's parameters: a tensor is followed by its sizes and strides."""
-    arguments: dict[str, Any] = {}
-    for name, tensor in tensors.items():
-        arguments[name] = tensor
-        if not isinstance(tensor, int | float):
-            arguments |= {f"{name}.shape[{n}]": size for n, size in enumerate(tensor.shape)}
-            arguments |= {f"{name}.stride[{n}]": stride for n, stride in enumerate(tensor.stride())}
-    return arguments
-
-
 def simulate_cutile(kernel: Any, compiled: Compiled, grid: Sequence[int], tensors: Mapping[str, Any]) -> Report:
     """Launch a @ct.kernel, compiled for sm_80, on tensors in ordinary memory, by name. As `run_tiles` otherwise."""
     file = function_of(kernel).__code__.co_filename  # a notebook's cell has one, too
-    find = by_cubin(compiled.cubin, file, linecache.getlines(file))
-    return run_tiles(compiled, find, grid, with_layouts(tensors))
+    arguments: dict[str, Any] = {}
+    for name, tensor in tensors.items():
+        arguments[name] = tensor
+        if not isinstance(tensor, int | float):  # a tensor is followed by its sizes and strides
+            arguments |= {f"{name}.shape[{n}]": size for n, size in enumerate(tensor.shape)}
+            arguments |= {f"{name}.stride[{n}]": stride for n, stride in enumerate(tensor.stride())}
+    return run_tiles(compiled, by_cubin(compiled.cubin, file, linecache.getlines(file)), grid, arguments)
 
 
 MOST_LINES = 5  # of one instruction: mma.sync and its four operands

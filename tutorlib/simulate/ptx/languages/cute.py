@@ -11,6 +11,7 @@ for a GPU takes them.
 """
 
 import ctypes
+import linecache
 import re
 import sys
 import tempfile
@@ -28,16 +29,7 @@ from tutorlib.dsl.functions import is_of_the_dsl
 from tutorlib.dsl.launching import INT, POINTER, SUCCESS, call_engine, engine_without_driver
 from tutorlib.dsl.tracing import locations, no_abort
 from tutorlib.simulate.ptx.descriptors import BYTES, write_tensor_map
-from tutorlib.simulate.ptx.findings import (
-    Find,
-    NamedMemory,
-    NotSimulated,
-    SourceLine,
-    function_at,
-    name_made_at,
-    quoted,
-    unknown_place,
-)
+from tutorlib.simulate.ptx.findings import Find, NamedMemory, NotSimulated, SourceLine, name_made_at, quoted
 from tutorlib.simulate.ptx.geometry import ALONE
 from tutorlib.simulate.ptx.ir import Instruction, Module
 from tutorlib.simulate.ptx.launch import LaunchBefore, distinct, pack_parameters, piece_of, simulate_pieces, three
@@ -121,14 +113,18 @@ def frames_of_the_kernel(frame: FrameType | None) -> list[Frame]:
     return frames[:of_the_kernel]
 
 
+FUNCTION = re.compile(r"\s*def (\w+)")
+
+
 def place_of(stack: Sequence[Frame]) -> SourceLine | None:
     """The innermost of the reader's lines, or where there is none, the function of the library; and what called it."""
     if not stack:
         return None
     at = next((n for n, (file, _) in enumerate(stack) if is_readers(file)), 0)
     (file, line), rest = stack[at], stack[at + 1 :]
-    text = quoted(file, line) if is_readers(file) else f"{Path(file).stem}.{function_at(file, line)}"
-    return SourceLine(file, line, text, tuple(rest))
+    above = (FUNCTION.match(text) for text in linecache.getlines(file)[:line][::-1])
+    function = f"{Path(file).stem}.{next((found[1] for found in above if found), '')}"
+    return SourceLine(file, line, quoted(file, line) if is_readers(file) else function, tuple(rest))
 
 
 @dataclass(frozen=True)
@@ -273,9 +269,9 @@ class Host:
         each = zip(places, entry.parameters, strict=True)
         raw = pack_parameters(entry, (ctypes.string_at(place, parameter.size) for place, parameter in each))
         sizes = three(config.grid), three(config.block), int(config.dynamic_smem)
+        launch = Launch(self.module, entry, *sizes, raw, cooperative=cooperative, overlapping=overlapping)
         cluster = three([max(n, 1) for n in told.get(CLUSTER_DIMENSION, ALONE)])
-        launch = Launch(self.module, entry, *sizes, raw, unknown_place, cluster, cooperative, overlapping)
-        self.launches.append(launch)
+        self.launches.append(replace(launch, cluster=cluster))
 
     def device_attribute(self, to: int, attribute: int, device: int) -> None:
         INT.from_address(to).value = {MULTIPROCESSORS: self.sms, SHARED_MEMORY: 227 * 1024}.get(attribute, 0)

@@ -1,5 +1,8 @@
 """The table of opcodes: what each does to all lanes at once."""
 
+from collections.abc import Callable
+from typing import Any, NoReturn
+
 import numpy as np
 
 from tutorlib.simulate.ptx.findings import NotSimulated
@@ -30,15 +33,28 @@ def decoder_of(instruction: Instruction) -> OpcodeDecoder:
 def decode(instruction: Instruction, site: int, state: State) -> Step:
     """An instruction bound to the batch's arrays; its guard is looked at by the step itself."""
     op = Operation(instruction, site, state)
-    try:
-        step = decoder_of(instruction)(op)
-    except (KeyError, IndexError, ValueError, StopIteration) as error:
-        raise NotSimulated(str(instruction), instruction.line) from error
+    step: Step = unless_reached(op, lambda: decoder_of(instruction)(op))
     if state.factors:
         changed = set(written(instruction))
         state.factors = {key: made for key, made in state.factors.items() if changed.isdisjoint(key[0])}
     step = step if instruction.guard is None else guarded(step, op)
     return wgmma.watched(step, op) if state.warpgroups.by_name else step
+
+
+def unless_reached(op: Operation, make: Callable[[], Any]) -> Any:
+    """What is made of an instruction; of one that is not simulated, what raises that where a thread reaches it."""
+    lacks = NotSimulated(str(op.instruction), op.instruction.line)
+
+    def stop(*reached: object) -> NoReturn:
+        raise lacks
+
+    try:
+        return make()
+    except NotSimulated as error:
+        lacks = error
+    except (KeyError, IndexError, ValueError, StopIteration):
+        pass
+    return stop
 
 
 def guarded(step: Step, op: Operation) -> Step:

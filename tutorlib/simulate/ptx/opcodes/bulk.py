@@ -11,9 +11,9 @@ from functools import partial
 
 import numpy as np
 
-from tutorlib.dsl.failure import Fault, Hazard
-from tutorlib.simulate.ptx.copies import UNIT, BulkLoad, Keep
-from tutorlib.simulate.ptx.descriptors import BYTES, TensorMap, read_tensor_map, swizzle_units
+from tutorlib.dsl.failure import Hazard
+from tutorlib.simulate.ptx.copies import BulkLoad, Keep
+from tutorlib.simulate.ptx.descriptors import BYTES, UNIT, TensorMap, read_tensor_map, swizzle_units
 from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Address
@@ -32,10 +32,7 @@ Box = tuple[TensorMap, tuple[int, ...]]  # a tensor, and the first element of th
 
 
 class CannotCopy(Exception):
-    """TMA cannot copy what a thread asks for: a fault, and the end of a sentence about TMA."""
-
-    def __init__(self, what: str, fault: Hazard | Fault = Hazard.OUTSIDE) -> None:
-        self.what, self.fault = what, fault
+    """TMA cannot copy what a thread asks for: the end of a sentence about TMA, and the fault, if it is not OUTSIDE."""
 
 
 # what a thread asks for ----------------------------------------------------------------------------------------
@@ -60,7 +57,8 @@ def box_of(op: Operation, lane: int, start: int, place: int, numbers: list[int])
     try:
         return box_asked(op, start, place, numbers)
     except CannotCopy as error:
-        op.notice(error.fault, f"TMA, for {op.state.geometry.show_thread(lane)}, {error.what}")
+        what, fault = (*error.args, Hazard.OUTSIDE)[:2]
+        op.notice(fault, f"TMA, for {op.state.geometry.show_thread(lane)}, {what}")
         return None
 
 
@@ -69,7 +67,7 @@ def box_asked(op: Operation, start: int, place: int, numbers: list[int]) -> Box:
     in_tensor, arena, room = "tensor" in op.parts, op.state.arena, op.state.shared.size
     if in_tensor:
         described = tensor_of(op, place, len(numbers))
-        at, size = described.at(numbers), described.bytes
+        at, size = (numbers[0] // described.numbers, *numbers[1:]), described.bytes
         if start % AT_SHARED:
             wrong = f"moves a box at byte {start:,} of shared memory, no multiple of {AT_SHARED}"
             raise CannotCopy(wrong, Hazard.MISALIGNED)
@@ -153,12 +151,13 @@ def load(op: Operation) -> Step:
             if (box := box_of(op, lane, start, place, numbers)) is None:
                 continue
             described, at = box
-            if described.misses(at):
+            whole, _ = described.inside(at)
+            if any(part.start == part.stop for part in whole):
                 where = f"a box at {tuple(numbers[::-1])} of a tensor of {described.shape[::-1]}"
                 thread = op.state.geometry.show_thread(lane)
                 op.notice(Hazard.ZEROS, f"TMA, for {thread}, loads {where}: nothing but zeros")
             if op.state.arena.before:
-                overlaps.on_bulk_load(access_of(op, lane, described, described.inside(at)[0]))
+                overlaps.on_bulk_load(access_of(op, lane, described, whole))
             units, data = units_of(described, start), fetched(op, described, at)
             for slot in slots:
                 owner = slot - slot % cluster % 2 if pair else slot
@@ -249,41 +248,29 @@ def store_async(op: Operation) -> Step:
     A warp's stores that one mbarrier counts are one copy.
     """
     kind, count = shape_of(op)
-    width = bits_of(kind) // 8 * count
-    to, counted, given = op.places(0), op.places(2), op.sources(1, kind)
+    port, show_block = SharedPort(op, bits_of(kind) // 8, count, "stores"), op.state.geometry.show_slot
+    to, counted, given = op.addresses_of_lanes(0), op.places(2), op.sources(1, kind)
 
     def store_for(lanes: np.ndarray) -> None:
         data = np.column_stack([op.spread(values)[lanes] for values in given])
-        told: dict[tuple[int, int, int], list[tuple[int, int]]] = {}  # warp, block, mbarrier → place in lanes, address
-        each = zip(lanes.tolist(), to(lanes), counted(lanes), strict=True)
-        for n, (lane, (slot, start), (owner, bar)) in enumerate(each):
-            if fits(op, lane, slot, start, width, owner):
-                told.setdefault((lane // WARP, slot, bar), []).append((n, start))
+        starts, slots, good = port.locate(lanes, to(lanes) & 0xFFFFFFFF)
+        found = np.arange(len(lanes)) if good is None else np.flatnonzero(good)
+        told: dict[tuple[int, int, int], list[int]] = {}  # warp, block, mbarrier → places in lanes
+        for n, (owner, bar) in zip(found.tolist(), counted(lanes[found]), strict=True):
+            lane, slot = int(lanes[n]), int(slots[n])
+            if owner == slot:
+                told.setdefault((lane // WARP, slot, bar), []).append(n)
+            else:
+                what = f"stores to block {show_block(slot)} and has block {show_block(owner)}'s mbarrier count it"
+                op.notice_thread(Hazard.MBARRIER, lane, what)
         copies = []
-        for (_, slot, bar), stores in told.items():
-            at, units = (np.array(each) for each in zip(*stores, strict=True))
+        for (_, slot, bar), at in told.items():
             lane = int(lanes[at[0]])
             mbarrier = op.state.mbarriers.at(op.site, lane, (slot, bar), "has its bytes counted by")
-            copies.append(BulkLoad(op.site, lane, slot, units, data[at].view(np.uint8), mbarrier, "st.async"))
+            copies.append(BulkLoad(op.site, lane, slot, starts[at], data[at].view(np.uint8), mbarrier, "st.async"))
         op.state.bulk.load(copies)
 
     return op.by_lanes(store_for)
-
-
-def fits(op: Operation, lane: int, slot: int, start: int, width: int, owner: int) -> bool:
-    """Whether a place can be stored to, and its mbarrier is the same block's; a finding where not."""
-    size = op.state.shared.size
-    if start % width:
-        op.notice_thread(Hazard.MISALIGNED, lane, f"stores {width} bytes at byte {start:,} of shared memory")
-    elif start + width > size:
-        what = f"stores at byte {start:,} of shared memory, of which a block has {size:,}"
-        op.notice_thread(Hazard.OUTSIDE, lane, what)
-    elif owner != slot:
-        there, other = (op.state.geometry.show_slot(n) for n in (slot, owner))
-        op.notice_thread(Hazard.MBARRIER, lane, f"stores to block {there} and has block {other}'s mbarrier count it")
-    else:
-        return True
-    return False
 
 
 # tensor maps in memory -----------------------------------------------------------------------------------------
@@ -339,9 +326,9 @@ def copy_and_fence(op: Operation) -> Step:
 
 OPCODES: dict[str, OpcodeDecoder] = {
     "cp.async.bulk": copy,
-    "cp.async.bulk.commit_group": lambda op: op.by_lanes(op.state.bulk.commit),
+    "cp.async.bulk.commit_group": lambda op: op.by_lanes(lambda lanes: op.state.bulk.stores.commit(lanes)),
     # {.read} too: threads of the block cannot tell when bytes have reached global memory.
-    "cp.async.bulk.wait_group": lambda op: op.by_lanes(partial(op.state.bulk.wait, open_groups=op.count(0))),
+    "cp.async.bulk.wait_group": lambda op: op.by_lanes(partial(op.state.bulk.wait, open_groups=op.immediate(0))),
     "cp.async.bulk.prefetch": no_effect,
     "cp.reduce.async.bulk": copy,
     "st.async": store_async,

@@ -12,12 +12,11 @@ import numpy as np
 
 from tutorlib.simulate.ptx.ir import Vector
 from tutorlib.simulate.ptx.memory import WINDOW
-from tutorlib.simulate.ptx.opcodes.integers import Compute, Row, computed, ufunc_step
+from tutorlib.simulate.ptx.opcodes.integers import Array, Compute, Row, computed, ufunc_step
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation, items_of
 from tutorlib.simulate.ptx.state import Step, Where
 from tutorlib.simulate.ptx.types import bits_of, directed_fma, flush, from_bits, is_type, numpy_type, odd_sum, to_bits
 
-Array = np.ndarray
 DIRECTED = ("rm", "rp", "rz")  # roundings that sums and products of fp32 have here
 KNOWN = {"rn", "ftz", "sat", "approx", "full", "NaN", "relu"}
 ROUND = {"rn", "approx", "full"}
@@ -81,7 +80,6 @@ def fused(a: Array, b: Array, c: Array) -> Array:
 
 
 def in_float64(compute: Compute) -> Compute:
-    """The same function, computed in float64."""
     return lambda *given: compute(*(x.astype(np.float64) for x in given))
 
 
@@ -164,7 +162,9 @@ def converted(values: np.ndarray, to: str, of: str, modes: set[str]) -> np.ndarr
     if is_integer(to):
         dtype = np.dtype(numpy_type(to))
         if is_integer(of):
-            return saturated(values, dtype) if "sat" in modes else values.astype(dtype)
+            own, new = np.iinfo(values.dtype), np.iinfo(dtype)
+            clipped = np.clip(values, max(own.min, new.min), min(own.max, new.max)) if "sat" in modes else values
+            return clipped.astype(dtype)
         return to_integer(TO_INTEGER[min(modes & set(TO_INTEGER), default="rzi")](values.astype(np.float64)), dtype)
     if not is_integer(of):
         for mode in modes & set(TO_INTEGER):
@@ -180,11 +180,6 @@ def to_integer(whole: np.ndarray, dtype: np.dtype) -> np.ndarray:
     low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
     inside = np.where(np.isnan(whole) | (whole <= low) | (whole >= high), 0, whole).astype(dtype)
     return np.where(whole >= high, dtype.type(high), np.where(whole <= low, dtype.type(low), inside))
-
-
-def saturated(a: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    low, high = max(np.iinfo(dtype).min, np.iinfo(a.dtype).min), min(np.iinfo(dtype).max, np.iinfo(a.dtype).max)
-    return np.clip(a, a.dtype.type(low), a.dtype.type(high)).astype(dtype)
 
 
 def move(op: Operation) -> Step:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
-from tutorlib.simulate.ptx.state import Step, Where
-from tutorlib.simulate.ptx.types import bits_of, numpy_type
+from tutorlib.simulate.ptx.state import Step
+from tutorlib.simulate.ptx.types import Array, bits_of, numpy_type
 
 Compute = Callable[..., Any]
 
@@ -43,20 +43,13 @@ class Row:
 
 
 def ufunc_step(ufunc: np.ufunc, out: np.ndarray, *sources: np.ndarray) -> Step:
-    def step(where: Where) -> None:
-        ufunc(*sources, out=out, where=where)
-
-    return step
+    return lambda where: ufunc(*sources, out=out, where=where)
 
 
 def computed(out: np.ndarray, compute: Compute, *sources: np.ndarray) -> Step:
-    def step(where: Where) -> None:
-        np.copyto(out, compute(*sources), where=where, casting="unsafe")
-
-    return step
+    return lambda where: np.copyto(out, compute(*sources), where=where, casting="unsafe")
 
 
-Array = np.ndarray
 U32, U64 = np.uint32, np.uint64
 
 
@@ -201,7 +194,6 @@ OPCODES: dict[str, OpcodeDecoder] = {
     "or": Row("t t t", np.bitwise_or),
     "xor": Row("t t t", np.bitwise_xor),
     "not": Row("t t", np.invert),
-    "cnot": Row("t t", lambda a: a == 0),
     "shl": Row("t t u32", shift_left),
     "shr": Row("t t u32", shift_right),
     "shf": Row("b32 b32 b32 b32", funnel, asks="l r wrap clamp"),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tutorlib.simulate.ptx.ir import Address, Operand, Symbol
-from tutorlib.simulate.ptx.memory import WINDOW
+from tutorlib.simulate.ptx.memory import WINDOW, rows_of
 from tutorlib.simulate.ptx.operation import Addresses, OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.ports import GlobalPort, LocalPort, ParameterPort, Port, SharedPort
 from tutorlib.simulate.ptx.state import Step, Where, as_index
@@ -120,7 +120,7 @@ def copy(op: Operation) -> Step:
         op.need((access.slots == state.slot[lanes]).all())  # another block's shared memory is not simulated
         wanted = op.spread(~read.astype(bool) * size if read.dtype == bool else read)[lanes]
         data = fetch(of, lanes, of_addresses(), wanted)
-        rows, places = state.shared.rows(1, size), (state.shared_row[lanes] + access.starts) // size
+        rows, places = rows_of(state.shared.bytes, 1, size), (state.shared_row[lanes] + access.starts) // size
         state.races.on_copy(access, lambda: (rows[places] != data).any(1))
         rows[places] = data
         state.copies.issue(access)
@@ -144,15 +144,13 @@ def fetch(port: GlobalPort, lanes: np.ndarray, addresses: np.ndarray, wanted: np
 
 def wait(op: Operation) -> Step:
     """cp.async.wait_group n, and wait_all, which waits for copies that were not committed too."""
-    still_open = int(op.source(0, "s32")[0] & MOST_GROUPS) if op.operands else None
+    still_open = op.immediate(0) & MOST_GROUPS if op.operands else 0
     copies, races = op.state.copies, op.state.races
 
     def step(where: Where) -> None:
-        lanes = as_index(where)
-        for access in (
-            copies.finish(lanes, copies.groups.issued) if still_open is None else copies.wait(lanes, still_open)
-        ):
-            races.on_waited(access)
+        lanes, issued = as_index(where), copies.groups.issued
+        for access in copies.wait(lanes, still_open) if op.operands else copies.finish(lanes, issued):
+            races.note_write(races.touched(access))  # now the bytes count as written by their threads
 
     return step
 

@@ -13,7 +13,7 @@ from tutorlib.simulate.ptx.meetings import by_key
 from tutorlib.simulate.ptx.memory import PEER_BITS
 from tutorlib.simulate.ptx.opcodes.integers import computed
 from tutorlib.simulate.ptx.opcodes.loads import no_effect
-from tutorlib.simulate.ptx.operation import LaneValues, OpcodeDecoder, Operation, SharedPlaces
+from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import Step
 
 KNOWN = "shared release acquire relaxed cta cluster parity"
@@ -92,28 +92,22 @@ def test(op: Operation) -> Step:
 
 
 def waits_for_phase(op: Operation, then: int | None) -> Callable[[np.ndarray], list[WaitingForPhase]]:
-    """For these lanes of a test_wait or try_wait, by what they wait for. then: where the others go on."""
-    (places, parities), passed = phase_of(op), op.target(0, "pred")
-    return lambda lanes: op.state.mbarriers.groups(op.site, lanes, places(lanes), parities(lanes), passed, then)
-
-
-def phase_of(op: Operation) -> tuple[SharedPlaces, LaneValues]:
-    """The mbarrier, and the parity that each of these lanes waits for: an operand, 0 or 1, or of the phase that a token
-    names."""
+    """For these lanes of a test_wait or try_wait, by what they wait for: an mbarrier, and a parity, an operand, 0 or 1,
+    or of the phase that a token names. then: where the others go on."""
     op.need_known(f"{KNOWN} try_wait test_wait")
     by_parity = "parity" in op.parts
-    values = op.values(2, "u32" if by_parity else "u64")
+    places, values, passed = op.places(1), op.values(2, "u32" if by_parity else "u64"), op.target(0, "pred")
 
-    def parities(lanes: np.ndarray) -> np.ndarray:
+    def groups(lanes: np.ndarray) -> list[WaitingForPhase]:
         given = values(lanes)
         wrong = given > 1
         if by_parity and wrong.any():
             at = int(wrong.argmax())
             what = f"waits for parity {given[at]} of an mbarrier: a parity is 0 or 1"
             op.notice_thread(Hazard.MBARRIER(lacks="parity"), int(lanes[at]), what, int(wrong.sum()))
-        return given & 1
+        return op.state.mbarriers.groups(op.site, lanes, places(lanes), given & 1, passed, then)
 
-    return op.places(1), parities
+    return groups
 
 
 def map_address(op: Operation) -> Step:
@@ -148,8 +142,8 @@ OPCODES: dict[str, OpcodeDecoder] = {
     "mbarrier.test_wait": test,
     "mapa": map_address,
     "barrier.cluster.arrive": lambda op: op.by_lanes(partial(op.state.clusters.arrive, relaxed="relaxed" in op.parts)),
-    "setmaxnreg.dec": lambda op: op.by_lanes(partial(op.state.pool.give, count=op.count(0))),
-    "setmaxnreg.inc": lambda op: op.by_lanes(partial(op.state.pool.take, op.site, count=op.count(0))),
+    "setmaxnreg.dec": lambda op: op.by_lanes(partial(op.state.pool.give, count=op.immediate(0))),
+    "setmaxnreg.inc": lambda op: op.by_lanes(partial(op.state.pool.take, op.site, count=op.immediate(0))),
     **dict.fromkeys(("membar", "fence"), fence),
     **dict.fromkeys(("nanosleep", "griddepcontrol.launch_dependents", "pmevent"), no_effect),
     "griddepcontrol.wait": lambda op: op.by_lanes(op.state.clocks.wait_for_launch_before),

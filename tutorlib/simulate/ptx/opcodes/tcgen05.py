@@ -5,29 +5,18 @@ from functools import partial
 
 import numpy as np
 
-from tutorlib.dsl.failure import Hazard
-from tutorlib.simulate.ptx.descriptors import (
-    LANES,
-    QUARTER,
-    UNIT,
-    Fragment,
-    MatrixDescriptor,
-    column_of,
-    copy_fragment,
-    fragment,
-    matrix_fragment,
-    read_descriptor,
-    strips_of,
-)
+from tutorlib.simulate.ptx import descriptors
+from tutorlib.simulate.ptx.descriptors import LANES, QUARTER, UNIT, Fragment, MatrixDescriptor, column_of, strips_of
 from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Address, Register
-from tutorlib.simulate.ptx.memory import Access
+from tutorlib.simulate.ptx.memory import rows_of
 from tutorlib.simulate.ptx.opcodes.bulk import receivers
 from tutorlib.simulate.ptx.opcodes.loads import no_effect
 from tutorlib.simulate.ptx.opcodes.synchronization import fence
 from tutorlib.simulate.ptx.opcodes.wgmma import BYTES_OF_K, SharedOperand, inside
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
+from tutorlib.simulate.ptx.ports import SharedPort
 from tutorlib.simulate.ptx.state import Step
 from tutorlib.simulate.ptx.types import NARROW, from_bits
 
@@ -46,7 +35,7 @@ COLUMN = 4  # bytes of a lane
 
 def matrix_of(value: int) -> MatrixDescriptor:
     """A 64-bit descriptor of an operand (PTX ISA, 9.7.16.4.1)."""
-    return read_descriptor(value, SWIZZLES[value >> 61])
+    return descriptors.read_descriptor(value, SWIZZLES[value >> 61])
 
 
 # tensor memory --------------------------------------------------------------------------------------------------
@@ -54,20 +43,13 @@ def matrix_of(value: int) -> MatrixDescriptor:
 
 def allocate(op: Operation) -> Step:
     """tcgen05.alloc [to], columns: writes where they begin to shared memory."""
-    to, columns, state = op.places(0), op.values(1, "u32"), op.state
+    port, to, columns = SharedPort(op, COLUMN, 1, "writes"), op.addresses(0), op.values(1, "u32")
 
     def allocate_for(warps: np.ndarray) -> None:
-        lanes = warps * WARP
-        for warp, (_, at), count in zip(warps.tolist(), to(lanes), columns(lanes).tolist(), strict=True):
-            slot, number = divmod(warp, state.geometry.warps)
-            start = op.state.tensor.allocate(op.site, slot, number, count)
-            if at + COLUMN > state.shared.size:
-                says = f"tcgen05.alloc writes to byte {at:,} of shared memory, of which the block has "
-                op.notice(Hazard.OUTSIDE(tensor="shared memory"), f"{says}{state.shared.size:,}")
-                continue
-            access = Access(op.site, np.array([warp * WARP]), np.array([at]), COLUMN, np.array([slot]))
-            state.races.before_write(access, lambda: np.ones(1, bool))
-            state.shared.rows(COLUMN, 1)[(slot * state.shared.stride + at) // COLUMN] = start
+        each = zip(warps.tolist(), columns(warps * WARP).tolist(), strict=True)
+        starts = np.array([op.state.tensor.allocate(op.site, warp, count) for warp, count in each], np.uint32)
+        at = to() & to().dtype.type(0xFFFFFFFF)
+        port.write(op.state.geometry.flags(warps * WARP), at, starts[:, None])
 
     return op.by_warps(allocate_for)
 
@@ -79,8 +61,7 @@ def deallocate(op: Operation) -> Step:
     def free(warps: np.ndarray) -> None:
         lanes = warps * WARP
         for warp, at, count in zip(warps.tolist(), start(lanes).tolist(), columns(lanes).tolist(), strict=True):
-            slot, number = divmod(warp, op.state.geometry.warps)
-            op.state.tensor.free(op.site, slot, number, column_of(at)[1], count)
+            op.state.tensor.free(op.site, warp, column_of(at)[1], count)
 
     return op.by_warps(free)
 
@@ -92,7 +73,7 @@ def access(op: Operation) -> Step:
     shape, times = op.parts[4], int(op.parts[5].removeprefix("x"))
     items = len(op.operands) - 1 if stores else 0
     second = op.immediate(1 if stores else 2) if len(op.operands) > 2 else 0
-    where, addresses = fragment(shape, times, second), op.addresses_of_lanes(0 if stores else 1)
+    where, addresses = descriptors.fragment(shape, times, second), op.addresses_of_lanes(0 if stores else 1)
     if stores:
         registers = [op.spread(each) for each in op.sources(items, "b32")]
     else:
@@ -131,13 +112,13 @@ def commit(op: Operation) -> Step:
 
 def copy(op: Operation) -> Step:
     """tcgen05.cp.cta_group.shape{.multicast} [to], descriptor; shape and multicast in any order"""
-    to, descriptors, state = op.addresses_of_lanes(0), op.source(1, "u64"), op.state
+    to, sources, state = op.addresses_of_lanes(0), op.source(1, "u64"), op.state
     multicast = next((part for part in op.parts if part.startswith("warpx")), "")
     (shape,) = (part for part in op.parts[3:] if part != multicast)
-    rows, place = copy_fragment(shape, multicast)
+    rows, place = descriptors.copy_fragment(shape, multicast)
 
     def copy_for(lanes: np.ndarray) -> None:
-        values = op.spread(descriptors)[lanes].tolist()
+        values = op.spread(sources)[lanes].tolist()
         for lane, into_address, value in zip(lanes.tolist(), to(lanes).tolist(), values, strict=True):
             slots = slots_of(op, lane)
             units = matrix_of(value).units(int(rows.max()) + 1, place.lanes.shape[1] * COLUMN, True)
@@ -146,7 +127,7 @@ def copy(op: Operation) -> Step:
 
             if op.state.tensor.issue(op.site, lane, slots, into, units, np.arange(0), "tcgen05.cp"):
                 for slot in slots:
-                    raw = state.shared.rows(1, UNIT)[(units + slot * state.shared.stride) // UNIT]
+                    raw = rows_of(state.shared.bytes, 1, UNIT)[(units + slot * state.shared.stride) // UNIT]
                     filled = raw.reshape(len(units), -1).view(np.float32)[rows]
                     op.state.tensor.values[slot][into.lanes, into.columns] = filled
 
@@ -228,7 +209,7 @@ def multiply(op: Operation) -> Step:
         rows, columns, about = read_shape(op, shape, kind)
         halves = rows < LANES and not (apart or pair)
         each = zip((a, b), (rows, columns // len(slots)), about, strict=True)
-        left, right = (SharedOperand(state, descriptors, extent, *of, matrix_of) for descriptors, extent, of in each)
+        left, right = (SharedOperand(state, source, extent, *of, matrix_of) for source, extent, of in each)
         units_b = inside(op, right.units(lanes))
         units, uses = units_b.reshape(-1), np.arange(0)
         if from_columns:
@@ -236,13 +217,13 @@ def multiply(op: Operation) -> Step:
                 what = f"{op.instruction} with A in tensor memory and M = {rows << pair}"
                 raise NotSimulated(what, op.instruction.line)
             first, start = column_of(int(from_columns(lanes)[0]))
-            there = matrix_fragment(rows, BYTES_OF_K // COLUMN, halves).at(first if halves else 0, start)
+            there = descriptors.matrix_fragment(rows, BYTES_OF_K // COLUMN, halves).at(first if halves else 0, start)
             uses, numbers_a = there.strips, partial(numbers_in, op, left, there)
         else:
             units_a = inside(op, left.units(lanes))
             units, numbers_a = np.concatenate([units_a.reshape(-1), units]), partial(left.numbers, units_a)
         first, column = column_of(int(to(lanes)[0]))
-        into = matrix_fragment(rows, columns, halves).at(first if halves else 0, column)
+        into = descriptors.matrix_fragment(rows, columns, halves).at(first if halves else 0, column)
         scales = None
         if scaled:
             at_a, at_b = (column_of(int(at(lanes)[0]))[1] for at in scales_at)
@@ -250,7 +231,7 @@ def multiply(op: Operation) -> Step:
             vector = 16 if {"scale_vec::4X", "block16"} & parts else 32
             scales = Scales(kind_of_scales, vector, (at_a, at_b), first_bytes)
             uses = np.union1d(uses, scales.strips(rows, columns))
-        if not tensor.issue(op.site, lane, slots, into, units, uses):
+        if not tensor.issue(op.site, lane, slots, into, units, uses, "tcgen05.mma"):
             return
         right_of_all = np.concatenate([right.numbers(units_b, np.array([slot]))[0] for slot in slots])
         for slot in slots:  # its own rows of A, by the rows of B of all of them
@@ -260,11 +241,7 @@ def multiply(op: Operation) -> Step:
                 product += held[into.lanes, into.columns]
             held[into.lanes, into.columns] = product
 
-    def multiply_for_all(lanes: np.ndarray) -> None:
-        for lane in lanes.tolist():
-            multiply_for(lane)
-
-    return op.by_lanes(multiply_for_all)
+    return op.by_lanes(lambda lanes: list(map(multiply_for, lanes.tolist())))
 
 
 def numbers_in(op: Operation, operand: SharedOperand, there: Fragment, slots: np.ndarray) -> np.ndarray:

@@ -87,11 +87,7 @@ VOTES: dict[str, Result] = {
 
 def to_all_lanes(out: np.ndarray, compute: Callable[[Where], np.ndarray]) -> Step:
     """A step that gives all lanes of a warp the same number. compute: gives it for each warp."""
-
-    def step(where: Where) -> None:
-        np.copyto(out, np.repeat(compute(where), WARP), where=where, casting="unsafe")
-
-    return step
+    return lambda where: np.copyto(out, np.repeat(compute(where), WARP), where=where, casting="unsafe")
 
 
 def vote(op: Operation) -> Step:
@@ -110,9 +106,8 @@ def reduce(op: Operation) -> Step:
     limits = None if kind == "f32" else np.iinfo(a.dtype)
     numbers = {"min": limits.max, "max": limits.min, "and": -1} if limits else {"min": np.nan, "max": np.nan}
     neutral = np.array(numbers.get(mode, 0)).astype(a.dtype)
-    return to_all_lanes(
-        out, lambda where: ufunc.reduce(np.where(members.check(where), by_warp(a, op), neutral), axis=1)
-    )
+    given = lambda where: np.where(members.check(where), by_warp(a, op), neutral)  # noqa: E731
+    return to_all_lanes(out, lambda where: ufunc.reduce(given(where), axis=1))
 
 
 def elect(op: Operation) -> Step:
@@ -155,7 +150,8 @@ def call(op: Operation) -> Step:
     if name == "vprintf":
         return print_values(op)
     if name == "__assertfail":
-        return fail_assertion(op)
+        show = op.state.geometry.show_thread
+        return op.by_lanes(lambda some: op.notice(Hazard.ASSERTION, f"an assertion does not hold in {show(some[0])}"))
     raise NotSimulated(f"a call of the function {name}", op.instruction.line)
 
 
@@ -191,13 +187,6 @@ def formatted(state: State, address: int, local: np.ndarray, at: int) -> str:
     place = address - state.arena.address
     text = state.arena.bytes[place : place + LONGEST].tobytes().partition(b"\0")[0].decode()
     return re.sub(r"%[-+ #0]*\d*(?:\.\d+)?[lhz]*([a-zA-Z%])", value, text)
-
-
-def fail_assertion(op: Operation) -> Step:
-    show = op.state.geometry.show_thread
-    return op.by_lanes(
-        lambda lanes: op.notice(Hazard.ASSERTION, f"an assertion does not hold in {show(int(lanes[0]))}")
-    )
 
 
 OPCODES: dict[str, OpcodeDecoder] = {

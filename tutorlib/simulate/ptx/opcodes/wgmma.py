@@ -12,6 +12,7 @@ from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.flow import read, written
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP
 from tutorlib.simulate.ptx.ir import Register, Vector
+from tutorlib.simulate.ptx.memory import rows_of
 from tutorlib.simulate.ptx.opcodes.matrices import QUAD, matrix
 from tutorlib.simulate.ptx.operation import OpcodeDecoder, Operation
 from tutorlib.simulate.ptx.state import State, Step, Where, of_warps
@@ -53,7 +54,7 @@ class SharedOperand:
         """(warpgroups, rows, K) of what lies at these units now."""
         shared = self.state.shared
         at = units + (slots * shared.stride).reshape(-1, 1, 1)
-        raw = shared.rows(1, UNIT)[at // UNIT]  # (warpgroups, rows or units, units or K, 16)
+        raw = rows_of(shared.bytes, 1, UNIT)[at // UNIT]  # (warpgroups, rows or units, units or K, 16)
         values = from_bits(np.ascontiguousarray(raw), self.kind).astype(np.float32, copy=False)
         if self.k_major:
             return self.sign * values.reshape(len(units), self.rows, -1)
@@ -85,17 +86,8 @@ def multiplication(op: Operation) -> Multiplication:
 
     It ends a block of the program, since a warp waits there for the others of its warpgroup: see `schedule`.
     """
-    instruction = op.instruction
-    if instruction.guard is not None:
-        raise NotSimulated(f"{instruction} under a predicate", instruction.line)
-    try:
-        return multiply(op)
-    except (IndexError, ValueError) as error:
-        raise NotSimulated(f"{instruction}: {error}: that", instruction.line) from error
-
-
-def multiply(op: Operation) -> Multiplication:
-    """Raises ValueError for accumulators or operands that are none."""
+    if op.instruction.guard is not None:
+        raise NotSimulated(f"{op.instruction} under a predicate", op.instruction.line)
     *_, shape, d_kind, a_kind, b_kind = op.parts
     op.need(d_kind in ("f32", "f16") and {a_kind, b_kind} <= FACTORS and len(op.parts) == 8)
     names = op.register_names(0)
@@ -165,6 +157,6 @@ def watched(step: Step, op: Operation) -> Step:
 
 OPCODES: dict[str, OpcodeDecoder] = {
     "wgmma.fence": lambda op: op.by_warps(op.state.warpgroups.fence),
-    "wgmma.commit_group": lambda op: op.by_warps(op.state.warpgroups.commit),
-    "wgmma.wait_group": lambda op: op.by_warps(partial(op.state.warpgroups.wait, open_groups=op.count(0))),
+    "wgmma.commit_group": lambda op: op.by_warps(lambda warps: op.state.warpgroups.products.commit(warps)),
+    "wgmma.wait_group": lambda op: op.by_warps(partial(op.state.warpgroups.wait, open_groups=op.immediate(0))),
 }
