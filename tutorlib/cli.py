@@ -241,7 +241,6 @@ def sweep(
     from tutorlib.instruments import launches
     from tutorlib.instruments.sweep import Failed
     from tutorlib.instruments.table import SWEEPS
-    from tutorlib.kernels.nvidia_example import NoExample
     from tutorlib.measuring.results import LAUNCHES
 
     known = [*SWEEPS, LAUNCHES]
@@ -252,14 +251,14 @@ def sweep(
     for name in names or known:
         try:
             written = launches.record() if name == LAUNCHES else run_sweep(name, seconds, resume)
-        except (NoExample, Failed) as error:
+        except Failed as error:
             err.print(f"{name}: {error}", style="yellow", markup=False)
             continue
         out.print(f"wrote {written}" if written else f"{name}: this GPU can run none of its kernels", markup=False)
 
 
 def run_sweep(name: str, seconds: float | None, resume: bool) -> Path | None:
-    """Measure one sweep, printing and saving each point as it comes. Raises NoExample."""
+    """Measure one sweep, printing and saving each point as it comes."""
     from tutorlib.instruments.sweep import count_all, measure_all
     from tutorlib.instruments.table import SWEEPS
     from tutorlib.machine.device import this_machine

@@ -33,10 +33,7 @@ def test_a_page_shows_the_rungs_up_to_its_own():
 def test_a_plot_has_six_lines_at_most():
     found = swept(*(rung.title for rung in LADDER))
     found = replace(found, facts={"mma_sync_tflops": 620.4})
-    beside = replace(
-        found, points=tuple(replace(p, measurement=replace(p.measurement, baseline="NVIDIA's")) for p in found.points)
-    )
-    for axes in (*gemm_ladder([found], beside_nvidia=[beside]).axes, *FIGURES["roofline"]([found]).axes):
+    for axes in (*gemm_ladder([found]).axes, *FIGURES["roofline"]([found]).axes):
         assert len(axes.get_lines()) <= 6
 
 

@@ -224,20 +224,11 @@ class TestTheCommand:
         assert "There is no sweep x" in CliRunner().invoke(app, ["sweep", "x"]).output
         assert "needs a GPU" in CliRunner().invoke(app, ["sweep", "gemm_rungs"]).output
 
-    @pytest.mark.usefixtures("h200")
-    def test_nvidias_example_is_asked_for_where_it_is_missing(self, monkeypatch, tmp_path):
-        monkeypatch.setenv("TUTORLIB_CUTLASS", str(tmp_path))
-        done = CliRunner().invoke(app, ["sweep", "gemm_nvidia"])
-        assert done.exit_code == 0
-        assert "gemm_nvidia: git clone" in done.output
-        with pytest.raises(NoData):
-            all_sweep_results("gemm_nvidia")
-
 
 HOPPER = "gemm_any", "gemm_models", "hopper_fp8", "hopper_levers"
 
 
-@pytest.mark.parametrize("name", [name for name in SWEEPS if name != "gemm_nvidia"])
+@pytest.mark.parametrize("name", SWEEPS)
 def test_names_tell_the_kernels_apart(name):
     sweep = SWEEPS[name]()
     assert len({candidate.name for candidate in sweep.candidates}) == len(sweep.candidates) > 0

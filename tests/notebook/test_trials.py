@@ -22,7 +22,6 @@ from tutorlib.kernels.cpp import in_tiles
 from tutorlib.kernels.doubling import double
 from tutorlib.kernels.ladder import AMPERE_RUNGS
 from tutorlib.kernels.layers import interleave
-from tutorlib.kernels.nvidia_example import CHECKOUT
 from tutorlib.machine import device
 from tutorlib.measuring.results import all_sweep_results
 from tutorlib.models.hopper_gemm import Sm, gemm_time
@@ -91,13 +90,11 @@ class TestWithoutAGpu:
         assert capsys.readouterr().out == "one buffer against two buffers: not measured: no GPU here\n"
 
 
-def test_a_kernel_beside_libraries_is_a_table(monkeypatch, capsys):
+def test_a_kernel_beside_cublas_is_a_table(monkeypatch):
     monkeypatch.setattr(device, "gpu", lambda: H200)
-    monkeypatch.delenv(CHECKOUT, raising=False)
     monkeypatch.setattr(trials, "measure", lambda problem, launcher, shape: multiplied(shape, 400.0))
     table = show_beside({"yours": GEMMS["one buffer"]}, sizes=(512, 1024))
     assert table["of cuBLAS"].to_dict() == {("yours", 512): "0.500 ±0.5%", ("yours", 1024): "0.500 ±0.5%"}
-    assert "NVIDIA's example: git clone" in capsys.readouterr().out
 
 
 def test_a_comparison_has_a_line_for_each_size(monkeypatch, capsys):

@@ -175,9 +175,7 @@ blocks = Fact(
     Fail.TOO_FEW_BLOCKS,
 )
 warps = Fact(
-    "it launches {have} warps",
-    lambda reports: sum_of(reports, "warps"),
-    below=Fail.TOO_FEW(instruction="warp"),
+    "it launches {have} warps", lambda reports: sum_of(reports, "warps"), below=Fail.TOO_FEW(instruction="warp")
 )
 busy = Fact(  # warps that load from global memory or store to it
     "{have} of its warps do all of the work",
@@ -189,10 +187,7 @@ overlap = largest(
     "{have} of its reads of shared memory go on while a copy is in flight", "overlap", below=Fail.NO_OVERLAP
 )
 ahead = largest(  # tiles: above 1 for three stages or more
-    "while its warps read a tile, cp.async is copying {have} others",
-    "ahead",
-    ".1f",
-    below=Fail.NO_OVERLAP(of="stages"),
+    "while its warps read a tile, cp.async is copying {have} others", "ahead", ".1f", below=Fail.NO_OVERLAP(of="stages")
 )
 
 

@@ -71,11 +71,7 @@ class Inside(Part):
 
 
 def inside(
-    kernel: Callable[..., HostFunction],
-    *slots: str,
-    small: Small | None = None,
-    jit: bool = True,
-    **settings: Any,
+    kernel: Callable[..., HostFunction], *slots: str, small: Small | None = None, jit: bool = True, **settings: Any
 ) -> Inside:
     """Where an answer goes, as `Inside` has it. jit: whether its functions must be @cute.jit."""
     return Inside(kernel=kernel, slots=slots, jit=slots if jit else (), small=small or {}, settings=settings)

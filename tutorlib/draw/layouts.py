@@ -196,8 +196,7 @@ def compose_grids(view: ComposeView) -> tuple[CellGrid, CellGrid, CellGrid]:
             colors=[[ramp(index, 0, last) if index in taken else EMPTY for index in row] for row in flat],
         ),
         with_labels(
-            layout_grid(view.composed, f"a∘b = {text(composed)}\na's offset at b's index", colors=inside),
-            view.offsets,
+            layout_grid(view.composed, f"a∘b = {text(composed)}\na's offset at b's index", colors=inside), view.offsets
         ),
     )
 

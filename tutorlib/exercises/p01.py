@@ -288,7 +288,7 @@ EXERCISES = (
         mistakes={
             "undivided_offset": lambda index, shape, stride: sum(
                 index % extent * step for extent, step in zip(flatten(shape), flatten(stride), strict=True)
-            ),
+            )
         },
         library={**of_tl("crd2offset", "crd2idx", "idx2crd"), **CALLED},
     ),

@@ -142,9 +142,7 @@ FUNCTIONS = (
             "random layouts": drawn(21, one_layout),
         },
         holds=coalesced(tl.coalesce),
-        mistakes={
-            "always_merged": lambda layout: Layout(size(layout), flatten(layout.stride)[0]),
-        },
+        mistakes={"always_merged": lambda layout: Layout(size(layout), flatten(layout.stride)[0])},
         library=from_here_on("coalesce"),
     ),
     value_exercise(
@@ -334,10 +332,7 @@ PRODUCTS = (
             "random layouts": drawn(210, one_layout),
         },
         holds=is_right_inverse,
-        mistakes={
-            "holes": tl.left_inverse,
-            "itself": tl.coalesce,
-        },
+        mistakes={"holes": tl.left_inverse, "itself": tl.coalesce},
         library=from_here_on("right_inverse"),
     ),
     value_exercise(

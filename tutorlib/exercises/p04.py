@@ -87,11 +87,7 @@ COSTS = (
                 warps(4, lambda t: 8 * t, lambda t: 128 * t, lambda t: 144 * t), strided(4)
             ),
             "lanes that want the same word": beside(
-                [
-                    *warps(4, lambda t: 64, lambda t: t // 16 * 128),
-                    *warps(2, lambda t: 2 * t),
-                    scattered(4)(Random(1)),
-                ],
+                [*warps(4, lambda t: 64, lambda t: t // 16 * 128), *warps(2, lambda t: 2 * t), scattered(4)(Random(1))],
                 scattered(2, 64, 128, 512, 2048),
             ),
             "8 bytes for each lane": beside(

@@ -104,11 +104,7 @@ GUARDED: dict[tuple[int, ...], tuple[Rule, ...]] = {FEW_RAGGED[1]: (issued("st.g
 
 copy_exercise = partial(CuteExercise.of, problem=copy("bf16"), bench_shape=BENCH_BF16)
 transpose_exercise = partial(
-    copy_exercise,
-    problem=transpose("fp32"),
-    shapes=WHOLE_TURNS,
-    simulated_shapes=FEW_TURNS,
-    bench_shape=BENCH_FP32,
+    copy_exercise, problem=transpose("fp32"), shapes=WHOLE_TURNS, simulated_shapes=FEW_TURNS, bench_shape=BENCH_FP32
 )
 TURNED = (busy >= 1.0, *at_most({"st.global": 760, "bar.sync": 48}))
 EXERCISES = (

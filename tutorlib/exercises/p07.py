@@ -298,11 +298,7 @@ tiled_gemm = partial(
     library=COURSE_GEMMS,
 )
 EXERCISES = (
-    tiled_gemm(
-        ("07.1", "gemm", 4),
-        grid=lambda shape: tiles(shape, *plain_tile(shape)[:2]),
-        constants=plain_tile,
-    ),
+    tiled_gemm(("07.1", "gemm", 4), grid=lambda shape: tiles(shape, *plain_tile(shape)[:2]), constants=plain_tile),
     case_exercise(
         ("07.2", "grouped", 3),
         strip_after_strip("whole strips", GRIDS, whole),

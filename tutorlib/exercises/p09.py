@@ -108,10 +108,7 @@ def by_pitch(element_bytes: int, **pitches: int) -> str:
 
 def matrices(*element_bytes: int) -> Draw:
     """Calls with pitches of which some are multiples of 16 bytes."""
-    return lambda rng: (
-        *(rng.randint(1, 40) * rng.choice((1, 2, 4, 8)) for _ in range(3)),
-        rng.choice(element_bytes),
-    )
+    return lambda rng: (*(rng.randint(1, 40) * rng.choice((1, 2, 4, 8)) for _ in range(3)), rng.choice(element_bytes))
 
 
 BF16 = [(4096, 4096, 4096, 2), (300, 200, 129, 2), (129, 200, 304, 2), (8, 8, 12, 2), (64, 100, 64, 2), (7, 12, 9, 2)]
@@ -139,13 +136,7 @@ EXERCISES = (
         grid=blocks_of(VECTOR_TILE),
         library={"in_tiles": in_tiles},
     ),
-    gemm_exercise(
-        ("09.2", "first gemm", 3),
-        shapes=RAGGED,
-        simulated_shapes=SHORT,
-        rules=FIRST,
-        grid=tile_grid,
-    ),
+    gemm_exercise(("09.2", "first gemm", 3), shapes=RAGGED, simulated_shapes=SHORT, rules=FIRST, grid=tile_grid),
     value_exercise(
         ("09.3", "tma_carries", 2),
         tma_carries,

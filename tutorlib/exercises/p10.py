@@ -151,9 +151,7 @@ COLUMNS = value_exercise(
         "four warps across": beside([(4, 128), (4, 256)], wide(4)),
     },
     holds=not_in_vectors,
-    mistakes={
-        "identity": lambda warps, tile_n: Layout(tile_n, 1),
-    },
+    mistakes={"identity": lambda warps, tile_n: Layout(tile_n, 1)},
     through=layout_returned,
     library=course("n_order"),
 )
@@ -245,10 +243,7 @@ EXERCISES = (
         ("10.5", "single buffer", 4),
         part=inside(ampere, "main_loop", small=ONE_STAGE),
         # 4 blocks of 4 warps: two barriers for each of 3 K tiles, and one; all else once
-        rules=(
-            *at_most({"bar.sync": 112, "cp.async.cg": 512, "ldmatrix": 800}),
-            looped("mma.sync") >= 2,
-        ),
+        rules=(*at_most({"bar.sync": 112, "cp.async.cg": 512, "ldmatrix": 800}), looped("mma.sync") >= 2),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
         library=COURSE_LOOPS,
     ),
@@ -258,9 +253,7 @@ EXERCISES = (
         library=course("make_mma"),
     ),
     made_exercise(
-        ("10.8", "operands", 3),
-        part=inside(ampere, "operands", small=MADE, jit=False),
-        library=course("make_operands"),
+        ("10.8", "operands", 3), part=inside(ampere, "operands", small=MADE, jit=False), library=course("make_operands")
     ),
     COLUMNS,
     gemm_exercise(

@@ -197,10 +197,7 @@ EXERCISES = (
         bench_shape=BENCH,
         tiers=(0.9,),
         requires=("tcgen05 pairs", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor"),
-        rules=(
-            *at_most({"bar.sync": 0, "mbarrier.try_wait": 84, "mbarrier.arrive.shared::cluster": 24}),
-            *EPILOGUE,
-        ),
+        rules=(*at_most({"bar.sync": 0, "mbarrier.try_wait": 84, "mbarrier.arrive.shared::cluster": 24}), *EPILOGUE),
     ),
     value_exercise(
         ("17.11", "quantize_mx", 3),

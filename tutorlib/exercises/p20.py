@@ -283,9 +283,7 @@ EXERCISES = (
         library=of_course("compiled_once", "cache_key"),
     ),
     case_exercise(
-        ("20.4", "for_torch", 3),
-        *map(compiled_once, judge.TRIALS),
-        library=of_course("compiled_once", "for_torch"),
+        ("20.4", "for_torch", 3), *map(compiled_once, judge.TRIALS), library=of_course("compiled_once", "for_torch")
     ),
     case_exercise(
         ("20.5", "load_or_compile", 3),

@@ -33,12 +33,7 @@ def pair(number: int, name: str, lines: tuple[str | int, ...], cause: str, **ask
     bug = BUGS[name]
     return (
         DiagnosisExercise(
-            id=f"21.{2 * number - 1}",
-            title=f"diagnose {name}",
-            points=4,
-            bug=bug,
-            lines=lines,
-            cause=cause,
+            id=f"21.{2 * number - 1}", title=f"diagnose {name}", points=4, bug=bug, lines=lines, cause=cause
         ),
         fix_of(bug, id=f"21.{2 * number}", title=f"fix {name}", points=2, **{"patterned": False} | asked),
     )
@@ -62,10 +57,7 @@ EXERCISES = (
     *pair(
         1,
         "linear",
-        lines=(
-            "sums = ct.mma(tile_x, tile_w, sums)",
-            "tile_w = ct.load(w, (column, step), (T, T), padding_mode=ZERO)",
-        ),
+        lines=("sums = ct.mma(tile_x, tile_w, sums)", "tile_w = ct.load(w, (column, step), (T, T), padding_mode=ZERO)"),
         cause="majors swapped",
         requires=("tensor cores",),
         rules=(issued("mma") <= 240, reloaded <= 0.0, restored <= 0),
@@ -88,11 +80,7 @@ EXERCISES = (
         "histogram",
         lines=("if (t < BINS) mine[t] = 0;",),
         cause="uninitialized",
-        rules=(
-            issued(BARRIERS) <= 56,
-            FENCES,
-            *at_most({"st.shared": 48, "ld.global": 36, "atom|red": 110}),
-        ),
+        rules=(issued(BARRIERS) <= 56, FENCES, *at_most({"st.shared": 48, "ld.global": 36, "atom|red": 110})),
         requires=("ld.shared",),
     ),
     *pair(
@@ -229,10 +217,7 @@ EXERCISES = (
             "sum += partial[other][column];",
         ),
         cause="blocks not ordered",
-        rules=(
-            *at_most({BARRIERS: 66, "membar": 64, "ld.global": 900, "st.global": 63}),
-            FP64,
-        ),
+        rules=(*at_most({BARRIERS: 66, "membar": 64, "ld.global": 900, "st.global": 63}), FP64),
         requires=("atom",),
         forbids=("atomic additions of floats",),
     ),

@@ -186,10 +186,7 @@ def seen(shape: Shape, tm: int, tn: int) -> int:
     return sum(min(keys, -(-(m + tm) // tn) * tn) for m in range(0, queries, tm)) * d
 
 
-COURSE_ATTENTION = of_course(
-    "attention.tiles",
-    *("tile_forward", "decode_parts", "decode_add", "scores"),
-)
+COURSE_ATTENTION = of_course("attention.tiles", *("tile_forward", "decode_parts", "decode_add", "scores"))
 ONLINE_STEP = of_course("attention.tiles", "online_step", "scaled_step")
 OF_E = issued("fma.rm.f32") <= 0  # rounded down: ct.exp splits its argument with it
 SELECTS = "selp.f32|cvt.rn.f32.u32"  # a bool becomes a number, which may mask, too

@@ -127,11 +127,7 @@ course = partial(of_course, "attention.roles")
 
 EXERCISES = (
     value_exercise(("23.1", "a_register", 3), a_register, A_REGISTERS),
-    slot(
-        ("23.2", "views", 4),
-        part=within("by_row", "p_operand"),
-        library=course("by_row", "p_operand"),
-    ),
+    slot(("23.2", "views", 4), part=within("by_row", "p_operand"), library=course("by_row", "p_operand")),
     slot(
         ("23.3", "add_pv", 3),
         part=within("add_pv", tile_n=32),  # two K blocks: no number that a page has

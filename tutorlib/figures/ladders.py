@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from statistics import median
 from typing import Any
@@ -37,20 +37,16 @@ CHOSEN = "16 chosen"
 
 
 def gemm_ladder(
-    everything: Sequence[SweepResults] | None = None,
-    up_to: str = LAST,
-    beside_nvidia: Sequence[SweepResults] | None = None,
-    rungs: Sequence[str] = (),
+    everything: Sequence[SweepResults] | None = None, up_to: str = LAST, rungs: Sequence[str] = ()
 ) -> Figure:
     """Speed over square sizes, and as a fraction of cuBLAS's, of rungs up to a notebook, "10" to "16".
 
     For each GPU a row with the rungs of mma.sync and, where it has that, one with those of WGMMA: of each family the
-    first rung and the last three. mma.sync's row also has the rate of these instructions alone (left) and NVIDIA's
-    example (right). beside_nvidia: the sweep gemm_nvidia. rungs: one row of these, not of families. Raises NoData.
+    first rung and the last three. mma.sync's row also has the rate of these instructions alone. rungs: one row of
+    these, not of families. Raises NoData.
     """
     if everything is None:
         everything = [with_newer(swept) for swept in all_sweep_results("gemm_rungs")]
-        beside_nvidia = known_sweeps("gemm_nvidia")
     families = {"": rungs.__contains__} if rungs else FAMILIES
     rows = [
         (family, part)
@@ -70,11 +66,6 @@ def gemm_ladder(
         ratio.set_ylim(bottom=math.floor(10 * lowest) / 10 if lowest > 0.5 else 0)
         if family == "mma.sync":
             draw_roof(speed, part)
-            for example in beside_nvidia or ():
-                if example.gpu == part.gpu:
-                    fractions = fractions_of(part, example)
-                    style = kernel_style(example.baseline, 0)
-                    ratio.plot(sorted(fractions), [fractions[size] for size in sorted(fractions)], **style)
         label_ends(ratio)
         speeds.append(speed)
     for axes, (_, part) in zip(speeds, rows, strict=True):  # TFLOP/s have one scale on each GPU
@@ -122,22 +113,6 @@ def draw_roof(axes: Axes, swept: SweepResults) -> None:
             f"mma.sync alone, {ceiling:,.0f} TFLOP/s", (0, ceiling), (6, 4), color=INK,
             xycoords=("axes fraction", "data"), textcoords="offset points",
         )  # fmt: skip
-
-
-def fractions_of(swept: SweepResults, example: SweepResults) -> Mapping[int, float]:
-    """NVIDIA's example's speed as a fraction of the sweep's baseline's, at the sizes that both have.
-
-    Of each rung that was timed beside both: its ratio to the baseline over its ratio to the example; their median.
-    """
-    found: dict[int, float] = {}
-    for shape in example.shapes:
-        ours = {point.name: point.measurement.ratio for point in swept.at(shape)}
-        by_rung = [
-            ours[point.name] / point.measurement.ratio for point in example.at(shape) if ours.get(point.name)
-        ]  # fmt: skip
-        if by_rung:
-            found[shape[0]] = median(by_rung)
-    return found
 
 
 SPEEDS = (10, 20, 50, 100, 200, 500, 1000, 2000)  # TFLOP/s at the ticks of an axis

@@ -53,10 +53,7 @@ def at_a_time() -> int:
 
 
 async def grade_submission(
-    submission: Iterable[Submitted],
-    settings: Settings,
-    workers: int,
-    graded: Callable[[str], None] = lambda name: None,
+    submission: Iterable[Submitted], settings: Settings, workers: int, graded: Callable[[str], None] = lambda name: None
 ) -> Scores:
     """As `grade`, with `workers` notebooks at a time. On a GPU they take turns, and each has it alone for its times.
 

@@ -67,10 +67,7 @@ def why_open() -> str:
 
 
 def sandboxed_command(
-    command: Iterable[str],
-    scratch: Path,
-    environment: Mapping[str, str],
-    memory: int = MEMORY,
+    command: Iterable[str], scratch: Path, environment: Mapping[str, str], memory: int = MEMORY
 ) -> list[str]:
     """The command that starts another one in a sandbox, in the scratch folder.
 

@@ -49,7 +49,6 @@ from tutorlib.kernels.hopper.fused import (
 from tutorlib.kernels.hopper.launch import launcher
 from tutorlib.kernels.ladder import AMPERE_RUNGS, LADDER, Rung
 from tutorlib.kernels.layers import LLAMA_8B, linear, separate, swiglu_linear
-from tutorlib.kernels.nvidia_example import against_nvidia
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
 from tutorlib.measuring import counters
@@ -832,7 +831,7 @@ def attention_backward() -> Sweep:
 # The table ------------------------------------------------------------------------------------------------------------
 
 COUNTED = counters.BLOCK_SIZE, counters.TENSOR_BUSY, counters.STALLED
-SWEEPS: dict[str, Callable[[], Sweep]] = {  # gemm_nvidia raises NoExample where NVIDIA's example is missing
+SWEEPS: dict[str, Callable[[], Sweep]] = {
     "coalescing": coalescing,
     "tile_layouts": tile_layouts,
     "softmax_rows": softmax_rows,
@@ -843,7 +842,6 @@ SWEEPS: dict[str, Callable[[], Sweep]] = {  # gemm_nvidia raises NoExample where
     "cpp_promises": lambda: cpp_gemms(PROMISES, (BENCH,), *COUNTED),
     "cpp_ways": lambda: cpp_gemms(WAYS, cubes(4096, 8192)),
     "gemm_rungs": lambda: Sweep(GEMM, rungs(GEMM), SQUARES, look=mma_sync_alone),
-    "gemm_nvidia": lambda: Sweep(problem := against_nvidia(), rungs(problem, AMPERE_RUNGS), SQUARES[:3]),
     "gemm_stages": lambda: staged(STAGED, SQUARES[:1]),
     "gemm_unfitted": lambda: staged(STAGED, SQUARES[2:3]),
     "gemm_depth": lambda: staged(DEEP, DEPTHS),

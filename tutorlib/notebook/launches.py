@@ -21,12 +21,7 @@ from tutorlib.measuring.results import DONE, LATER, LAUNCHES, READY, TORCH, reco
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-STAGES = {
-    "trace": "tracing",
-    "lower": "lowering",
-    "machine_code": "machine code",
-    "host_code": "host code",
-}
+STAGES = {"trace": "tracing", "lower": "lowering", "machine_code": "machine code", "host_code": "host code"}
 
 
 def show_stages(name: str, host: Callable[..., None], *args: Any, arch: str = "sm_90a") -> "Stages":

@@ -88,10 +88,7 @@ def ladder_of(found: Results, *numbers: str) -> dict[str, dict[str, str]]:
 
 
 def tables(
-    name: str,
-    rows_of: Callable[[SweepResults], Rows],
-    labels: Sequence[str] = (),
-    gpu: str = "",
+    name: str, rows_of: Callable[[SweepResults], Rows], labels: Sequence[str] = (), gpu: str = ""
 ) -> "DataFrame | None":
     """A sweep's table for each GPU, its regime above it; if nothing was measured, None after a line that says so.
 

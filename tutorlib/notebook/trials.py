@@ -22,7 +22,7 @@ from tutorlib.measuring.results import SweepResults, stacks_of
 from tutorlib.measuring.timing import Measurement, within_noise
 from tutorlib.measuring.trusted import measure
 from tutorlib.notebook.explain import simulate
-from tutorlib.notebook.measured import NBSP, Rows, explained, show_ratio, show_sweep, size, tables
+from tutorlib.notebook.measured import NBSP, Rows, explained, show_ratio, show_sweep, size, tables, time_of
 from tutorlib.problems.attention import attention_problem
 from tutorlib.problems.catalogue import gemm
 from tutorlib.problems.differences import by, count
@@ -155,30 +155,22 @@ def show_faster(measured: Measurement, other: Measurement) -> str:
 
 
 def show_beside(kernels: Mapping[str, Callable[..., None]], sizes: Sequence[int]) -> "DataFrame | None":
-    """Host functions gemm(a, b, c) at M = N = K = size: TFLOP/s, and speed beside cuBLAS and NVIDIA's own example.
+    """Host functions gemm(a, b, c) at M = N = K = size: TFLOP/s, and speed beside cuBLAS; without a GPU a line says so.
 
-    The table has the example if TUTORLIB_CUTLASS names a checkout of CUTLASS; without a GPU a line says so.
     Raises WrongWhenTimed and KernelFault.
     """
     import pandas
 
-    from tutorlib.kernels.nvidia_example import NoExample, against_nvidia
-
     if reason := device.why_not(MMA_SYNC):
         print(f"{', '.join(kernels)}: not measured: {reason}")
         return None
-    problems = [gemm("bf16")]
-    try:
-        problems.append(against_nvidia())
-    except NoExample as error:
-        print(f"beside cuBLAS only; NVIDIA's example: {error}")
-    rows: dict[tuple[str, int], dict[str, str]] = {}
+    problem, rows = gemm("bf16"), dict[tuple[str, int], dict[str, str]]()
     for name, host in kernels.items():
-        launchers = [CuteLauncher(host, problem) for problem in problems]
+        launcher = CuteLauncher(host, problem)
         for side in sizes:
-            found = [measure(p, launch, (side,) * 3) for p, launch in zip(problems, launchers, strict=True)]
-            beside = {f"of {measured.baseline}": show_ratio(measured) for measured in found}
-            rows[name, side] = {"µs": f"{found[0].median_us:,.1f}", "speed": found[0].rate, **beside}
+            measured = measure(problem, launcher, (side,) * 3)
+            cells = time_of(measured) | {"speed": measured.rate}
+            rows[name, side] = cells | {f"of {measured.baseline}": show_ratio(measured)}
     return explained(pandas.DataFrame.from_dict(rows, orient="index"))
 
 

@@ -40,10 +40,7 @@ class Tile:
         return {name: value for name, value in asdict(self).items() if name not in ("tm", "tn")}
 
 
-ANYWHERE = {
-    "tile_forward": Tile(128, 128),
-    "decode_parts": Tile(tiles.ROWS, 64, num_worker_warps=4, occupancy=2),
-}
+ANYWHERE = {"tile_forward": Tile(128, 128), "decode_parts": Tile(tiles.ROWS, 64, num_worker_warps=4, occupancy=2)}
 
 
 @cache

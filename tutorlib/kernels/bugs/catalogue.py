@@ -102,12 +102,7 @@ def each_row(name: str, reference: Callable[..., "Tensor"], roundings: int = 4) 
         return (6 * math.sqrt(result.shape[-1]) + roundings) * UNIT_ROUNDOFF[out] * result.abs()
 
     return Problem(
-        name=name,
-        dims="MN",
-        inputs=(X,),
-        output=Operand("y", "MN", "fp32"),
-        reference=reference,
-        bound=bound,
+        name=name, dims="MN", inputs=(X,), output=Operand("y", "MN", "fp32"), reference=reference, bound=bound
     )
 
 
@@ -175,12 +170,7 @@ def sums_of(
         return UNIT_ROUNDOFF[out] * (result.abs() + 6 * math.sqrt(terms) * magnitudes)
 
     return Problem(
-        name=name,
-        dims=dims,
-        inputs=inputs,
-        output=Operand(output, kept, "fp32"),
-        reference=reference,
-        bound=bound,
+        name=name, dims=dims, inputs=inputs, output=Operand(output, kept, "fp32"), reference=reference, bound=bound
     )
 
 

@@ -25,15 +25,7 @@ import torch
 from rich.progress import track
 
 from tutorlib.kernels.compiled_once import load_or_compile
-from tutorlib.kernels.hopper.choose import (
-    BYTES,
-    Majors,
-    ShapeError,
-    candidates,
-    cost,
-    finished,
-    shape_problem,
-)
+from tutorlib.kernels.hopper.choose import BYTES, Majors, ShapeError, candidates, cost, finished, shape_problem
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.launch import compile_gemm, launcher, max_clusters
 
