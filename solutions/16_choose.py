@@ -88,7 +88,7 @@ else:
     print(f"this GPU holds {max_clusters(2)} clusters of two blocks, {max_clusters(4)} of four")
 
 # %% [markdown]
-# The course's H200 holds 30 clusters of four, so clusters of 2×2 need a second wave there.
+# The course's H200 holds 30 of four: clusters of 2×2 need a second wave there.
 #
 # ## Shares
 #
@@ -185,10 +185,11 @@ for name, meaning in MEANINGS.items():
     print(f"{name:10} {getattr(sm, name):11,} {meaning}")
 
 # %% [markdown]
-# What is fitted was fitted together to times of kernels: none of it measures what its name says.
+# What is fitted was fitted together, to 200 kernels of many shapes, timed before those below: none of it measures what
+# its name says.
 #
-# Here is one configuration by hand, 4096³ in whole tiles of 128×256 and clusters of 2×1. A step takes as long as the
-# slower of the tensor cores and shared memory. L2's bytes come at the same time; a fitted part of them adds to it:
+# Here is 4096³ by hand, in whole tiles of 128×256 and clusters of 2×1. A step takes as long as the slower of the tensor
+# cores and shared memory. L2's bytes come at the same time; a fitted part of them adds to it:
 
 # %%
 smem, from_l2 = course.step_bytes((128, 256, 64), (2, 1))

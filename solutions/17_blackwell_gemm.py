@@ -394,7 +394,7 @@ check("17.6", multiply)
 #
 # ### The epilogue
 #
-# An epilogue warp reads its 32 lanes in parts of 64 columns, so that each thread holds 64 accumulators of one row.
+# An epilogue warp reads its 32 lanes in parts of 64 columns, so each thread holds 64 accumulators of one row.
 # `steps.read(accumulator, part)` issues that load, `tcgen05.ld`, which is asynchronous too: the registers are valid
 # after `tcgen05.wait::ld`, which CuTe calls `cute.arch.fence_view_async_tmem_load()`. `steps.write(number, part)` is
 # notebook 14's epilogue: round, store into a swizzled box in shared memory, proxy fence, TMA store; it also waits until
@@ -402,9 +402,9 @@ check("17.6", multiply)
 #
 # `free` tells the MMA warp that the reads are over. After `tcgen05.wait::ld`, which the whole warp executes, they are,
 # in all 32 lanes. `mbarrier_arrive` is a *release*, and the wait for the mbarrier an *acquire*: together they order
-# what was over before the arrival. (The
-# [tcgen05.fence](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-special-sync-operations-fence) after a
-# wait is in `steps.read` and `steps.multiply`.)
+# what was over before the arrival.
+# (The [tcgen05.fence](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-special-sync-operations-fence)
+# that orders tcgen05 instructions after a wait is in `steps.read` and `steps.multiply`.)
 #
 # When can the tensor cores have the accumulator back? Compare one accumulator with two, for three tiles of four K
 # tiles:
@@ -856,8 +856,8 @@ def quantize_nv(block, tensor_scale):
 check("17.12", quantize_nv)
 
 # %% [markdown]
-# Now compare the formats' errors: of dot products of 512 random numbers, with every 64th number of `a` 20 times larger,
-# and with all of `a` 2¹² times smaller.
+# Compare the formats' errors: of dot products of 512 random numbers, with every 64th number of `a` 20 times larger, and
+# with all of `a` 2¹² times smaller.
 
 
 # %%
