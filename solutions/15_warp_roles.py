@@ -9,7 +9,7 @@
 # # 15 · Warp roles
 #
 # In notebook 14's kernel the tensor cores are idle at the start and at the end of each tile of C. This page closes
-# these gaps and leaves the arithmetic as it is. At the end you put your last eight functions together.
+# these gaps and leaves the arithmetic as it is. At the end you put the eight functions of 15.4 to 15.10 together.
 #
 # > **After this page you can** give warps roles and registers, keep a block busy from its first tile to its last, share
 # > loads in a cluster, hand accumulators from one block to another, and read from measurements which of these pays at a
@@ -43,7 +43,9 @@ from tutorlib.kernels.hopper import (
 show_roles("plain")
 
 # %% [markdown]
-# A tile's first multiplication waits for its first bytes, and during its epilogue nothing multiplies.
+# A tile's first multiplication waits for its first bytes, and during its epilogue nothing multiplies. The gaps are
+# drawn as for a K of about 64; at 4096³ a tile multiplies 64 times as long. (A stage counts as free when its
+# multiplication begins.)
 #
 # The first gap closes if the block stays for the next tile *and* a warp that has no epilogue issues the loads, as far
 # ahead as the ring has stages. CUTLASS calls this schedule
@@ -176,8 +178,8 @@ check("15.2", consume)
 
 # %% [markdown]
 # With these two loops the kernel runs 4096³ at 0.99 of cuBLAS's speed on an H200, notebook 14's at 0.98. That is not
-# the roles' gain: in this check's kernel a block also stays for several tiles. The levers below are added one at a
-# time, and there roles alone gain nothing. They make the next step possible.
+# the roles' gain: in this check's kernel a block also stays for several tiles, each with mbarriers of its own, so that
+# your loops count from 0. Roles make the next step possible.
 #
 # ## Registers move
 
@@ -275,9 +277,8 @@ check("15.4", take_roles)
 # A block that stays for the next tile is **persistent**. The kernel launches only as many blocks as fit on the GPU.
 # Which tiles each computes follows from its number, so producer and consumers need not communicate.
 #
-# Until now each tile of C had mbarriers of its own, and your loops could count from 0. From here on one ring serves all
-# tiles of a block. A colleague makes a new state for each tile, as `produce` does. His kernel has four stages, and it
-# is right at 2048³, 4096³ and 8192³. At 4160³ it hangs.
+# From here on one ring serves all tiles of a block. A colleague makes a new state for each tile, as `produce` does. His
+# kernel has four stages, and it is right at 2048³, 4096³ and 8192³. At 4160³ it hangs.
 #
 # **Exercise 15.5** (about 7 lines). For which K is it right? And with 3 stages and 5 K tiles in a tile, in which stage
 # and with which producer phase must the second tile begin? Then write `produce_tiles(tiles, loads)` for the producer
@@ -312,8 +313,9 @@ check("15.5", produce_tiles)
 
 # %% [markdown]
 # A new state's stage 0 and phase 1 fit after an even number of whole rounds: with four stages, after a multiple of 8 K
-# tiles, 512 of K. With 3 stages and 5 K tiles the second tile begins in stage 2 with phase 0. The state must live as
-# long as the ring.
+# tiles, 512 of K. With 65, at 4160³, the second tile's loads begin in stage 0, its consumers in stage 1: sooner or
+# later, perhaps after an overwrite, they wait for a fill that never comes. With 3 stages and 5 K tiles the second tile
+# begins in stage 2 with phase 0. The state must live as long as the ring.
 #
 # ## The other gap: the epilogue
 #
@@ -321,17 +323,15 @@ check("15.5", produce_tiles)
 # multiplies while the other stores. **Deferred stores**: the warpgroups share a tile. A thread rounds its 128
 # accumulators to 64 registers at once, issues the next tile's first wgmmas, and stores while they run.
 #
-# By notebook 16's model a tile's epilogue takes 400 cycles, and its multiplication 64 · 1,184 at 4096³: this gap is
-# half a percent. It matters where K is short, or where the epilogue computes more (notebook 18). The drawing has 3
-# ticks beside 8, as for a K of 64:
+# This gap matters where K is short, or where the epilogue computes more (notebook 18):
 
 # %%
 show_roles("cooperative", "deferred stores", "ping-pong")
 
 # %% [markdown]
-# In the drawing ping-pong wins, with tiles of half the size. A warpgroup with a tile of 128×256 to itself would need
-# 256 accumulators in each thread, more than the 240 that `register_split(2, 24)` gives. So the kernel's ping-pong tiles
-# are 128×192, and smaller tiles have their price.
+# In the drawing ping-pong (the course's) wins, with tiles of half the size. A warpgroup with a tile of 128×256 to
+# itself would need 256 accumulators in each thread, more than the 240 that `register_split(2, 24)` gives. So the
+# kernel's ping-pong tiles are 128×192, and smaller tiles have their price.
 #
 # The consumers' loop over tiles is your `consume` with a tile around it, and with one state for all tiles:
 #
@@ -433,15 +433,15 @@ def store_pieces(out):
 check("15.7", store_pieces)
 
 # %% [markdown]
-# Unordered were a piece's writes and its copy, and an earlier copy's read and the other lanes' writes. The wait was too
-# long without `read`, and for all copies.
+# Nothing ordered a piece's writes before its copy, or an earlier copy's read before the other lanes' writes. The wait
+# was too long without `read`, and for all copies.
 #
 # ## Clusters
 #
 # While the tensor cores multiply a K tile, every SM asks L2 for the next tiles of A and B. In a **cluster** of *m*×*n*
 # blocks, the blocks of one row need the same tile of A, and those of one column the same tile of B. Each of them can
-# load a slice and send it to all that need it, by **multicast**. For a tile of 128×256 the levers below measure no
-# gain; a smaller one asks for more in a cycle:
+# load a slice and send it to all that need it, by **multicast**. (Notebook 17's pairs need clusters, too.) A smaller
+# tile asks for more in a cycle:
 
 # %%
 for rows, columns in [(128, 256), (128, 128)]:
@@ -604,8 +604,9 @@ check("15.10", hand_over)
 # ## The levers, measured
 #
 # A **lever** changes the schedule and not the result. Three more need no code of yours. *Zigzag K*: every other tile
-# walks K backwards, so that a block first asks for what it loaded last, which L2 still holds. *Polling*: a waiting warp
-# never sleeps. *Tile order*: bands of columns instead of rows, every other one backwards.
+# walks K backwards, so that a block first asks for what it loaded last, which L2 still holds. *Polling*: a warp tests
+# an mbarrier in a loop, instead of a wait that may suspend it. *Tile order*: bands of columns instead of rows, every
+# other one backwards.
 #
 # **Predict** at 4096: which lever gains most, and what does multicast bring, with a third fewer bytes from L2?
 #
@@ -620,8 +621,8 @@ show_levers()
 # %% [markdown]
 # - **Persistent blocks** gain most at 4096, 3.0%, and 1.0% at 8192. At 2048 there is one wave and no next tile, so no
 #   lever helps.
-# - **Stream-K** gains at 8192 only, up to 1.2%. At 4096 it saves at most 3%, the idle SMs of the last wave, and its
-#   hand-over costs more. At 2048 it cuts tiles that already fit into one wave.
+# - **Stream-K** gains at 8192 only, up to 1.2%. At 4096 it saves at most 3%, and its hand-over costs more. At 2048 it
+#   cuts tiles that already fit into one wave.
 # - **Multicast and deferred stores** stay within the noise, wherever you add them: L2 is not what limits a tile of
 #   128×256.
 # - **Zigzag K** gains 0.7% at 8192, and elsewhere stays within the noise, as **polling and tile order** do at every
@@ -629,8 +630,7 @@ show_levers()
 # - **Other tiles** gain at one size and lose at another. The fastest row at 8192, 256×192 with stream-K, is the slowest
 #   at 2048.
 #
-# Do they pay with other tiles, or a short K? With a K of 256 the epilogue is 8% of a tile's time. **Predict** each pair
-# (all are persistent; 256×192 as above):
+# Do they pay with other tiles, or a short K? **Predict** each pair (all are persistent; 256×192 as above):
 
 # %%
 show_levers("hopper_tiles")
@@ -639,8 +639,8 @@ show_levers("hopper_tiles")
 show_levers("hopper_short")
 
 # %% [markdown]
-# **Deferred stores** pay where K is short: 4 and 8%. **Multicast** costs tiles of 128×128 some 3.5%, and gives 256×192
-# 0.6% at 8192: two blocks that share loads wait for each other. **Ping-pong** gains 0.9 and 1.5% at 128×192.
+# **Deferred stores** pay where K is short: 4 and 8%. **Multicast** costs tiles of 128×128 some 3.5%, although they ask
+# L2 for most; the cause is open. It gives 256×192 0.6% at 8192. **Ping-pong** gains 0.9 and 1.5% at 128×192.
 #
 # ## Your functions in one kernel
 #
@@ -658,10 +658,10 @@ for module in (pipeline, gemm, epilogue):
 # **Exercise 15.11** (about 16 lines). Write `my_gemm(m, n, k)`, which returns (configuration, parts): your eight
 # functions and your choice of levers. `Parts` takes them as `roles`, `produce` and `consume` (those for all tiles),
 # `store`, `load`, `free`, `give` and `add`. The configuration is a `HopperConfig` with the levers that you want for
-# this shape; it takes `tile`, `cluster`, `schedule`, `persistent`, `defer_stores`, `zigzag`, `polls` and `stream_k`
-# (`print(HopperConfig())` shows the defaults). At 2048³, 4096³ and 8192³ a point is lost by a row of the levers' table
-# that is more than 1.5% slower than the best one, and by a configuration that the course's model expects to take 1.8
-# times as long as the best. No row is near the best at all three: what decides?
+# this shape; it takes `tile`, `cluster`, `schedule` (`"cooperative"`, `"pingpong"`), `persistent`, `defer_stores`,
+# `zigzag`, `polls` and `stream_k` (`print(HopperConfig())` shows the defaults). At 2048³, 4096³ and 8192³ you lose a
+# point if your configuration is a row of the levers' table more than 1.5% slower than the best one, or if the course's
+# model expects 1.8 times the best one's time. No row is near the best at all three: what decides?
 #
 # The check simulates your parts together in three configurations: deferred stores with clusters and with stream-K, and
 # split-K. A Hopper GPU times your kernel at 4096³, where the last point takes 98% of the course's speed.
@@ -692,7 +692,7 @@ def my_gemm(m, n, k):
 check("15.11", my_gemm)
 
 # %% [markdown]
-# The number of waves decides: stream-K pays with many.
+# The number of waves: stream-K loses at 1 and 4, and gains at 16.
 #
 # The timed exercises of notebooks 14 and 15, each measured by its check; *gain* compares with the row above.
 
@@ -706,8 +706,8 @@ show_ladder("14", "15")
 #   one tile into the next.
 # - A warp may overwrite memory only when it knows that the last reader is done. `empty` says so of a stage, on any SM
 #   of the cluster; a bulk group says so of a store buffer; a flag, released and acquired, says so between clusters.
-# - Compare a gain with its spread before you believe it. Persistent blocks, zigzag K and stream-K gain more than that,
-#   and none of them at every size.
+# - Compare a gain with its spread before you believe it. Persistent blocks, zigzag K, stream-K, deferred stores and
+#   ping-pong gain more than that, none of them everywhere.
 #
 # ## Test yourself
 #

@@ -71,9 +71,8 @@ for size in (1024, 2048, 3072, 4096, 8192):
 pandas.DataFrame.from_dict(rows, orient="index")
 
 # %% [markdown]
-# The percentage is the largest share of the time in which the tensor cores can do useful work, so the largest in a row
-# is already a choice. It explains the figure: with 128×256, 1024 fills a quarter of one wave, and 3072 has a third wave
-# for 12 clusters.
+# The percentage is the largest share of the time in which the tensor cores can do useful work: the largest in a row is
+# a choice already. With 128×256, 1024 fills a quarter of one wave, and 3072 has a third wave for 12 clusters.
 #
 # A cluster must fit into one GPC, and an H200's GPCs have unequal numbers of SMs. **Predict:** at 2048, 128 tiles are
 # 32 clusters of 2×2. What happens on a GPU that holds 31?
@@ -89,12 +88,12 @@ else:
     print(f"this GPU holds {max_clusters(2)} clusters of two blocks, {max_clusters(4)} of four")
 
 # %% [markdown]
-# The course's H200 holds 30 clusters of four, so clusters of 2×2 need a second wave there.
+# The course's H200 holds 30 of four: clusters of 2×2 need a second wave there.
 #
 # ## Shares
 #
 # Stream-K has no last wave: it lays the K tiles of tiles end to end, tile 0 first, and cuts that line into one share
-# for each cluster. (The kernel cuts only the last wave or two, which ends no later.)
+# for each cluster. (The course's kernel cuts only the last wave or two, in the same time.)
 #
 # **Exercise 16.2** (about 10 lines). Write `stream_k(cluster, clusters, tiles, k_tiles)`: the list, in any order, of
 # `(tile, first K tile, end)` that this cluster works on. All count from 0, and `end` is one past the last. Together the
@@ -165,8 +164,8 @@ for tile in [(128, 256, 64), (256, 128, 64), (256, 192, 64), (128, 192, 64), (12
 #
 # > time ≈ start + waves · (K tiles · step + epilogue) + cost of sharing tiles
 #
-# The tiles that a cluster computes at the same time are a **group**: in a wave, each cluster has one. The constants
-# have to be measured. For an H200 they are:
+# The tiles that a cluster computes at the same time are a **group**: in a wave, each cluster has one. For an H200 the
+# constants are:
 
 # %%
 sm = Sm()
@@ -186,10 +185,11 @@ for name, meaning in MEANINGS.items():
     print(f"{name:10} {getattr(sm, name):11,} {meaning}")
 
 # %% [markdown]
-# What is fitted was fitted together to times of kernels: none of it measures what its name says.
+# What is fitted was fitted together, to 200 kernels of many shapes, timed before those below: none of it measures what
+# its name says.
 #
-# Here is one configuration by hand, 4096³ in whole tiles of 128×256 and clusters of 2×1. A step takes as long as the
-# slower of the tensor cores and shared memory, and L2's bytes add to it:
+# Here is 4096³ by hand, in whole tiles of 128×256 and clusters of 2×1. A step takes as long as the slower of the tensor
+# cores and shared memory. L2's bytes come at the same time; a fitted part of them adds to it:
 
 # %%
 smem, from_l2 = course.step_bytes((128, 256, 64), (2, 1))
@@ -202,7 +202,7 @@ print(f"{waves} waves of {4096 // 64} steps and an epilogue: {sm.start + cycles 
 
 # %% [markdown]
 # Stream-K has a fraction of a wave. Here are one and a half waves, and a third of one. How often must a cluster wait
-# for accumulators and add them?
+# for accumulators and add them? (Arrows may overlap.)
 
 # %%
 show_work({"6 tiles for 4 clusters": course.stream_k}, clusters=4, tiles=6, k_tiles=12)
@@ -218,10 +218,10 @@ show_work({"2 tiles for 6 clusters": course.stream_k}, clusters=6, tiles=2, k_ti
 # - **Whole tiles**: as above. `sm.at_once(blocks)` clusters of `blocks` blocks run at a time.
 # - **Split-K**: `config.split_k` blocks of one cluster compute each tile, each with an equal share of its K, rounded up
 #   to whole K tiles. The cluster has that many times more blocks. Adding the accumulators is part of the epilogue.
-# - **Stream-K**: `waves` is not rounded. But the kernel makes no share shorter than 4 K tiles: however few tiles there
-#   are, `waves` is at least that part of one. A part's accumulators cost `sm.share` · `area` cycles to pass on and add.
-#   From one wave on, that delays a cluster once. With less, it comes once for each cluster that shares a tile, the one
-#   that adds included: how many are they, not rounded?
+# - **Stream-K**: `waves` is not rounded. But the kernel makes no share shorter than 4 K tiles, so `waves` is at least
+#   the part of a tile that these are, above 1 if it has fewer. A part's accumulators cost `sm.share` · `area` cycles to
+#   pass on and add. From one wave on, that delays a cluster once. With less (after that minimum), it comes once for
+#   each cluster that shares a tile, the one that adds included: how many are they, not rounded?
 
 
 # %%
@@ -263,8 +263,8 @@ show_model("hopper_levers", partial(course.gemm_time, sm=Sm()))
 
 # %% [markdown]
 # It is within about 5% at 4096 and 8192, and up to 10% too high at 2048. It is wrong about multicast: it charges for
-# L2's bytes and promises 3 to 5%, and the measurement shows none. The model only has to rank configurations, but this
-# error does change the ranks; 16.6 counts how much.
+# L2's bytes and promises 3 to 5%, and the measurement shows none. It has no term for persistent blocks, which gain 3%
+# at 4096, nor for deferred stores. The model only has to rank, but its error about multicast does change the ranks.
 #
 # ## Choose
 #
@@ -300,13 +300,12 @@ print(f"64×8192×8192: {times.count(min(times))} of {len(SPACE)} configurations
 
 # %% [markdown]
 # **Exercise 16.5** (about 6 lines). Write `choose(m, n, k)`, which returns a `HopperConfig` for any shape, from your
-# `cost` and `SPACE`. Any rules of your own are welcome; the check does not judge what you take where costs agree to 0.1
-# µs.
+# `cost` and `SPACE`. Without a GPU the check does not judge what you take where costs agree to 0.1 µs.
 #
 # The check draws shapes at random, so a list of sizes does not help. It refuses a choice that the course's own chooser
 # expects to take about twice as long as its best. A Hopper GPU times five fixed shapes, none of them a square; the
 # slowest of them, relative to cuBLAS, counts. For the last two points it must reach 85 and 93% of the course's ratio.
-# Without a GPU this page's model judges these five and two more: none may cost 12% more than the course's choice.
+# Without a GPU this page's model judges these and two more: none may cost 12% more than the course's.
 
 
 # %%
@@ -366,8 +365,9 @@ def contenders(estimates, ratios):
 check("16.6", contenders)
 
 # %% [markdown]
-# Apply it to the whole space at 8192³: with the errors at all three sizes of notebook 15's levers, with those at 8192
-# alone, and with a model that charges nothing for L2's bytes. **Predict** which has the fewest contenders.
+# Apply it to the whole space at 8192³, with almost every configuration twice, also transposed: with the errors at all
+# three sizes of notebook 15's levers, with those at 8192 alone, and with a model that charges nothing for L2's bytes.
+# **Predict** which has the fewest contenders.
 
 # %%
 from contextlib import suppress
@@ -389,9 +389,10 @@ with suppress(NotImplementedError):  # until you have written it
         print(f"    {alone} of them without a cluster; the first is at most {max(ratios) / min(ratios) - 1:.0%} slower")
 
 # %% [markdown]
-# Only the spread of the errors costs something. Without L2's bytes all estimates are too low by nearly the same factor,
-# and at 8192 the model ranks better. Certainty takes many measurements, a small loss few. Near ties differ by 1 to 3%,
-# and a GPU does not hold still for that: it slows while it warms up, and now and then something interrupts a call.
+# Only the spread of the errors costs something: without L2's bytes all estimates are too low by nearly the same factor.
+# Certainty takes many measurements, a small loss few. (These kernels are mostly 128×256; the tuner's others, ×0.95 to
+# ×0.96, are in their range.) Near ties differ by 1 to 3%, and a GPU does not hold still: it slows while it warms up,
+# and sometimes a call is interrupted.
 #
 # **Exercise 16.7** (about 7 lines). Write `tuned(shape, nominees, time, kept)`, which returns the fastest of a list of
 # configurations. `time(shape, nominee)` is the µs of one call. You may ask for at most ten of each nominee. Each call
@@ -420,13 +421,13 @@ def tuned(shape, nominees, time, kept):
 check("16.7", tuned)
 
 # %% [markdown]
-# In such turns the last of twelve nominees is still 0.33% slower than the first; with every other turn backwards it is
-# not. The course's `gemm(a, b, tuned=True)` times its own model's best twelve.
+# Timed in rounds, the last of twelve nominees is still 0.33% slower than the first; with every other round backwards it
+# is not. The course's `gemm(a, b, tuned=True)` times its own model's best twelve.
 #
 # ## Beside cuBLAS and QuACK
 #
-# Your `choose` makes the kernel complete: `gemm(a, b, c)` takes any shape. With `parts=`, `launcher` takes your own
-# eight functions of notebook 15.
+# With your `choose`, `gemm(a, b, c)` takes any shape. With `parts=`, `launcher` takes your eight functions of notebook
+# 15.
 
 
 # %%
@@ -461,9 +462,8 @@ with suppress(NotImplementedError):  # until you have written it
 # An error of 0.5 is bf16's own: beyond 128 neighboring numbers are 1 apart.
 #
 # The measurements below have the course's own chooser (`tutorlib/kernels/hopper/choose.py`). Its model is of the same
-# kind, and also counts a tile's rows beyond the edge, latency that the stages do not cover, and the stores.
-# [QuACK](https://github.com/Dao-AILab/quack)'s GEMM is written in the same DSL and times its configurations at a shape.
-# Beside cuBLAS, on an H200:
+# kind, with more terms. [QuACK](https://github.com/Dao-AILab/quack)'s GEMM is written in the same DSL and times its
+# configurations at a shape. Beside cuBLAS, on an H200:
 
 # %%
 show_sweep("gemm_quack")
@@ -471,8 +471,8 @@ show_sweep("gemm_quack")
 # %% [markdown]
 # Only at 8192 do the two differ by more than the spread.
 #
-# **Shapes that it has not seen.** The model was fitted to measured times, among them those of the forty random shapes
-# of seed 2026, but to none of seed 1971. (The H100 was timed before the last fit.) **Predict** how much worse.
+# **Shapes that it has not seen.** The model was fitted to times, among others, of the forty random shapes of seed 2026,
+# but to none of seed 1971. (The H100's choices are by an earlier fit.) **Predict** how much worse.
 
 # %%
 show_figure("gemm_any")
@@ -480,9 +480,9 @@ show_figure("gemm_any")
 # %% [markdown]
 # Not at all on the H200: the median is 1.021 of cuBLAS at the shapes of the fit, and 1.025 at new ones. On the H100 it
 # falls from 1.037 to 1.021. But on both GPUs 30 of the 80 random shapes are slower than cuBLAS, the slowest at 0.85 on
-# the H100 and 0.91 on the H200, both shapes of the fit; and the H100 has a square at 0.87.
+# the H100 and 0.91 on the H200, both shapes of the fit.
 #
-# **Predict** which count tells the slow ones from the others. By waves:
+# **Predict:** does the number of waves tell the slow ones from the others?
 
 # %%
 from tutorlib.measuring.results import known_sweeps
@@ -501,9 +501,10 @@ for swept in known_sweeps("gemm_any"):
         print(f"{swept.gpu}, waves: {waves}{' or more' * (waves == 3)}: {slower}, median {median(ratios):.3f}")
 
 # %% [markdown]
-# Two waves have the lowest median on both, and on the H200 11 of 13 are slower than cuBLAS. Tune there next.
+# Partly, and on the H200 only: there 11 of 13 shapes with two waves are slow. But 14 and 22 of the 30 slow ones have
+# one.
 #
-# Weights of seven more models, which no constant was fitted to, chosen by the model and tuned:
+# Weights of seven models, gpt-oss 20B to BERT base, none of them fitted to, chosen and tuned:
 
 # %%
 for swept in known_sweeps("gemm_unseen"):
@@ -513,8 +514,8 @@ for swept in known_sweeps("gemm_unseen"):
         print(f"{swept.gpu}, {name}, {of}")
 
 # %% [markdown]
-# **Weights of language models.** The rows of A are tokens: few when a model writes, many when it reads. With 8 and 16
-# tokens the chooser exchanges A and B, so that the tokens are a wgmma's N.
+# **Language models.** A's rows are tokens: few when a model writes, many when it reads. With 8 and 16 tokens the
+# chooser exchanges A and B, so that the tokens are a wgmma's N.
 
 # %%
 show_figure("gemm_models")
@@ -525,8 +526,7 @@ show_figure("gemm_models")
 #
 # ## What to remember
 #
-# - Count before you tune: waves, the shares of the last wave, and the bytes of a step on each path. The slowest path
-#   limits the tensor cores.
+# - Count before you tune: waves, the shares of the last wave, and the bytes of a step on each path.
 # - A model with ten constants ranks configurations well enough to leave out most of them. Judge it at shapes that it
 #   has not seen.
 #
@@ -558,10 +558,10 @@ show_figure("gemm_models")
 # ## Appendix: FP8
 #
 # 320×32576×7168 in e4m3 is notebook 08's shape. A and B are exchanged: 320 is 2 · 160, so tiles of Cᵀ of 256×160 leave
-# no residue. The kernel beside cuBLASLt, both with one scale for each matrix:
+# no residue along the tokens. Both have one scale for each matrix:
 
 # %%
 show_sweep("hopper_fp8")
 
 # %% [markdown]
-# Compare ratios, each of calls in turn with cuBLASLt; its own row is from the first kernel's run only.
+# Compare ratios, each of calls in turn with cuBLASLt, whose own row is from the first kernel's run. The best is level.

@@ -10,8 +10,8 @@
 # # 17 · A Blackwell GEMM
 #
 # On Hopper the accumulators are in registers, 128 in each of 256 threads, and it takes all 128 threads of a warpgroup
-# to issue a multiplication. On Blackwell the accumulators leave the registers too, and *one* thread issues a
-# multiplication. Blackwell means B200 and B300 here: the RTX GPUs of that name have neither tensor memory nor tcgen05.
+# to issue a multiplication. On Blackwell the accumulators leave the registers, and *one* thread issues it. Blackwell
+# means B200 and B300 here: the RTX GPUs of that name have neither tensor memory nor tcgen05.
 #
 # You write such a kernel's parts, its three loops, and the kernel itself, for one block and then for two that multiply
 # together. **This kernel has never run on a Blackwell GPU**, because none was available when the course was made:
@@ -82,8 +82,8 @@ for name in ("NVIDIA H200", "NVIDIA B200"):
     print(f"{rate * gpu.sms / 1e12:.1f} TB/s in all; pairs of blocks: {rate * gpu.sms / 1.5e12:.1f}")
 
 # %% [markdown]
-# The second half of this page reduces the bytes by a third, with pairs of blocks. On Hopper that gained nothing
-# (notebook 15); we have not measured a B200's L2.
+# The last number is for pairs of blocks: a third fewer bytes. An H200 has no pairs; its multicast saves as many and
+# gains nothing (notebook 15). We have not measured whether a B200 needs them.
 #
 # ## Tensor memory
 #
@@ -95,8 +95,8 @@ for name in ("NVIDIA H200", "NVIDIA B200"):
 show_tensor_memory(columns=256, accumulators=2)
 
 # %% [markdown]
-# The tensor cores write all lanes. A warp can read only 32 of them, starting at lane 32 · (warp number modulo 4). So it
-# takes four warps to read a tile, and a warp's number determines its rows.
+# The tensor cores write all lanes. A warp can read only 32 of them, starting at lane 32 · (warp number modulo 4). So
+# four warps read a tile, and a warp's number determines its rows.
 #
 # No thread *owns* tensor memory. A block allocates columns while it runs, and their number must be a power of two and
 # at least 32. If another block on the SM holds too many, the allocation waits until enough are free.
@@ -123,11 +123,10 @@ check("17.1", tmem_columns)
 # %% [markdown]
 # Three accumulators of 96 columns need 288, so the block allocates 512.
 #
-# **Exercise 17.2** (about 3 lines). Write `accumulator_place(m,
-# n, accumulator, columns)` → (block, warp, lane, column) of the element at row m, column n of an accumulator, where
-# lane and column are those of tensor memory. Accumulators are `columns` wide and follow each other without gaps. The
-# warp is one of the block's four epilogue warps, 0 to 3. A pair of blocks, which comes later, has a tile of 256 rows:
-# rows 128 to 255 are in block 1's tensor memory.
+# **Exercise 17.2** (about 3 lines). Write `accumulator_place(m, n, accumulator, columns)` → (block, warp, lane, column)
+# of the element at row m, column n of an accumulator, where lane and column are those of tensor memory. Accumulators
+# are `columns` wide and follow each other without gaps. The warp is one of the block's four epilogue warps, 0 to 3. A
+# pair of blocks, which comes later, has a tile of 256 rows: rows 128 to 255 are in block 1's tensor memory.
 
 
 # %%
@@ -152,8 +151,7 @@ check("17.2", accumulator_place)
 # | `retrieve_tmem_ptr(Float32, 16, address)` | any warp | reads the location: a pointer to fp32, aligned to 16 bytes |
 # | `dealloc_tmem(pointer, columns)` | one warp | frees the columns |
 #
-# Tensor memory does not come free by itself when the block ends: PTX requires a kernel to free it, and otherwise the
-# next block on the SM may wait for it forever. (Ours fills its SM; the rule matters where two share one.)
+# PTX requires a kernel to free its tensor memory; otherwise the next block on the SM may wait for it forever.
 #
 # All six warps call a colleague's `allocate` before their work, and `release` after it:
 #
@@ -213,10 +211,11 @@ check("17.3", tensor_memory)
 # ## tcgen05.mma
 #
 # One bf16 instruction multiplies M × 16 by 16 × N and adds the product to M × N accumulators in tensor memory. M is 64
-# or 128, or 256 in a pair of blocks, half of the rows in each; N is at most 256 ([Matrix
-# Shape](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-matrix-shape)). In PTX, the operands are the
-# accumulators' address, the descriptors of A and B, one of shape and types, four for lanes, and a predicate: add to the
-# accumulators, or overwrite them. `kind::f16` is for fp16 and bf16. A K tile of 64 takes four instructions:
+# or 128, in a pair of blocks 128 or 256, half of the rows in each; N is at most 256
+# ([Matrix Shape](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-matrix-shape)). In PTX, the operands
+# are the accumulators' address, the descriptors of A and B, one of shape and types, four masks of lanes not to write,
+# and a predicate: add to the accumulators, or overwrite them. `kind::f16` is for fp16 and bf16;
+# `collector::a::discard`: A is not kept for reuse. A K tile of 64 takes four instructions:
 
 # %%
 alone = compile_cute(make_blackwell_gemm(), [TensorSpec((4096, 4096), "bf16")] * 3, "sm_100a")
@@ -236,9 +235,9 @@ print(*(line.strip()[:120] for line in alone.ptx.splitlines() if "tcgen05.mma" i
 #
 # **Exercise 17.4** (about 4 and 4 lines). Write `make_umma(tile, pair)`, where `tile` is (M, N, K) of the block or of
 # the pair. Then write `issue(tiled_mma, acc, tCrA, tCrB, first)`, which multiplies one stage: one instruction for each
-# K block; `tCrA` has four of them or two. `acc` is one accumulator; `tCrA` and `tCrB` are the stage's descriptors,
-# (1, 1, K blocks). `first`, a run-time Boolean, says that this is the first K tile of a tile of C (its opposite is
-# `not first`). Which of the multiplications may overwrite the accumulator?
+# K block; `tCrA` has four of them, or two if the K tile is 32. `acc` is one accumulator; `tCrA` and `tCrB` are the
+# stage's descriptors, (1, 1, K blocks). `first`, a run-time Boolean, says that this is the first K tile of a tile of C
+# (its opposite is `not first`). Which of the multiplications may overwrite the accumulator?
 
 # %%
 from contextlib import suppress
@@ -352,7 +351,7 @@ check("17.5", produce)
 # %% [markdown]
 # The colleague's loop is right after an even number of rounds, where K is a multiple of 2 · 4 · 64 = 512. At K = 256,
 # one round, the second tile's first waits pass at once, and stages are overwritten before they are read: a wrong
-# result. At K = 320 a tile has five K tiles. In the second one the loop waits until stage 1 is read for the second
+# result. At K = 320 a tile has five K tiles. In the second tile the loop waits until stage 1 is read for the second
 # time, and the MMA warp until it is filled for the second time: a deadlock. At the end the state carries on, too: wait
 # as for one more load into each stage.
 #
@@ -362,10 +361,9 @@ check("17.5", produce)
 # The MMA warp connects the two rings: it consumes stages, and *produces* accumulators.
 #
 # **Exercise 17.6** (about 14 lines). Write `multiply(steps)`. The table says what this warp waits for and commits to.
-# Which of its two pipeline states is a consumer's, which a producer's? `steps.multiply(stage, accumulator, first)`
-# calls your `issue` and elects its thread itself; `first` may be a run-time value. One thread issues a commit, under
-# `with cute.arch.elect_one():`. (A warp elects the same lane each time, so the thread that commits is the one that
-# multiplied.) This warp never waits for its own multiplications.
+# `steps.multiply(stage, accumulator, first)` calls your `issue` and elects its thread itself; `first` may be a run-time
+# value. One thread issues a commit, under `with cute.arch.elect_one():`. (A warp elects the same lane each time, so the
+# thread that commits is the one that multiplied.) This warp never waits for its own multiplications.
 
 
 # %%
@@ -392,11 +390,11 @@ def multiply(steps: TileSteps):
 check("17.6", multiply)
 
 # %% [markdown]
-# The stages' state is a consumer's, the accumulators' a producer's: its first wait for `free` returns at once.
+# The accumulators' state is a producer's: its first wait for `free` returns at once.
 #
 # ### The epilogue
 #
-# An epilogue warp reads its 32 lanes in parts of 64 columns, so that each thread holds 64 accumulators of one row.
+# An epilogue warp reads its 32 lanes in parts of 64 columns, so each thread holds 64 accumulators of one row.
 # `steps.read(accumulator, part)` issues that load, `tcgen05.ld`, which is asynchronous too: the registers are valid
 # after `tcgen05.wait::ld`, which CuTe calls `cute.arch.fence_view_async_tmem_load()`. `steps.write(number, part)` is
 # notebook 14's epilogue: round, store into a swizzled box in shared memory, proxy fence, TMA store; it also waits until
@@ -404,9 +402,9 @@ check("17.6", multiply)
 #
 # `free` tells the MMA warp that the reads are over. After `tcgen05.wait::ld`, which the whole warp executes, they are,
 # in all 32 lanes. `mbarrier_arrive` is a *release*, and the wait for the mbarrier an *acquire*: together they order
-# what was over before the arrival. (The
-# [tcgen05.fence](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-special-sync-operations-fence) after a
-# wait is in `steps.read` and `steps.multiply`.)
+# what was over before the arrival.
+# (The [tcgen05.fence](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-special-sync-operations-fence)
+# that orders tcgen05 instructions after a wait is in `steps.read` and `steps.multiply`.)
 #
 # When can the tensor cores have the accumulator back? Compare one accumulator with two, for three tiles of four K
 # tiles:
@@ -415,9 +413,9 @@ check("17.6", multiply)
 show_handover(1, 2)
 
 # %% [markdown]
-# With one accumulator, the tensor cores are idle in ticks 14 to 20: tile 0 is complete, and the epilogue reads its last
-# part only in tick 20. With two, they are never idle as long as a tile's epilogue takes no longer than
-# the next tile's main loop.
+# With one accumulator, the tensor cores are idle in ticks 14 to 21: the epilogue reads tile 0's last part only in tick
+# 20, and the MMA warp issues in 21. With two, they are never idle as long as a tile's epilogue takes no longer than the
+# next tile's main loop.
 #
 # **Exercise 17.7** (about 11 lines). Write `store(steps)`, the loop of each of the four epilogue warps. Every tile has
 # `steps.parts` parts, each with a `steps.read(accumulator, part)` and a `steps.write(number, part)`. One lane of each
@@ -450,8 +448,8 @@ check("17.7", store)
 #
 # ## From loops to a kernel
 #
-# The four steps that your loops call are the course's, around your `issue`. `steps.read` takes its copy from the
-# course's `make_t2r`: by `32x32b.x64`, a lane reads 64 columns of its own row into 64 registers.
+# The four steps that your loops call are the course's, around your `issue`. `steps.read`'s copy, `32x32b.x64`, comes
+# from `make_t2r`.
 #
 # ### The kernel, and its launch
 #
@@ -465,15 +463,17 @@ check("17.7", store)
 # **Exercise 17.8** (about 19 and 6 lines). Write a kernel of your own, `blackwell_kernel(a, b, c, tiled_mma, sizes,
 # config, parts)`, and the host function that `make_gemm` returns.
 #
-# The kernel begins with `block = make_block(…)`, of these seven arguments. The first three are annotated `Tma`,
-# `tiled_mma` is a `cute.TiledMma`, and the last three are `cutlass.Constexpr`. It allocates `config.columns` columns at
-# `block.address`. Take every function from `parts`: the kernel serves for a pair, too. Warp 5 loads, warp 4 multiplies,
-# warps 0 to 3 store. Your `produce` waits for commits, your `release` for tensor memory. Which operation may still use
-# the block's memory when it ends?
+# - Arguments: the first three are annotated `Tma`, `tiled_mma` is a `cute.TiledMma`, and the last three are
+#   `cutlass.Constexpr` (so each shape compiles anew).
+# - Kernel: it begins with `block = make_block(…)`, of these seven arguments, and allocates `config.columns` columns at
+#   `block.address`. Take every function from `parts`: the kernel serves for a pair, too.
+# - Roles: warp 5 loads, warp 4 multiplies, warps 0 to 3 store.
+# - Launch: `tma_atoms(a, b, c, config)` returns the kernel's first three arguments. `sizes` is (tiles of C along M,
+#   along N, K tiles, blocks); partial tiles count. Launch `sms` blocks of six warps, but never more than tiles. Pass no
+#   `smem=`.
 #
-# `tma_atoms(a, b, c, config)` returns the kernel's first
-# three arguments. `sizes` is (tiles of C along M, along N, K tiles, blocks); partial tiles count. Launch `sms` blocks
-# of six warps, but never more than tiles. Pass no `smem=`.
+# Your `produce` waits for commits, your `release` for tensor memory. Which operation may still use the block's memory
+# when it ends?
 
 
 # %%
@@ -529,9 +529,10 @@ def make_gemm(config, sms):
 check("17.8", make_gemm)
 
 # %% [markdown]
-# TMA may still be reading the boxes of the last tile: the warps that stored them wait, `cp_async_bulk_wait_group(0,
-# read=True)`. Here are your kernel's instructions in program order: the TMA warp's, the MMA warp's, the epilogue's. The
-# solution waits for `empty`, twice, `free`, `full` and `ready`:
+# TMA may still be reading the boxes of the last tile: the warps that stored them wait,
+# `cp_async_bulk_wait_group(0, read=True)`. Here are your kernel's instructions in program order: the TMA warp's, the
+# MMA warp's, the epilogue's. The solution waits for `empty`; ×3 for `empty` at the end, `free` and `full`; then for
+# `ready`:
 
 # %%
 with suppress(NotImplementedError):  # until you have written all of it
@@ -580,8 +581,9 @@ for pair in (False, True):
 # line ensures that?
 #
 # **Exercise 17.9** (about 12, 15 and 11 lines). Copy your three loops, and change what the table demands, five lines in
-# all: `pair_produce`, `pair_multiply` and `pair_store`. For each, say first which warp would wait forever without it,
-# or too little. The last of the seven points is for speed: without a B200 the check prints – instead of ✓.
+# all: `pair_produce`, `pair_multiply` and `pair_store`. First say for each line: without it, which warp would wait
+# forever, or not long enough? The last of seven points is for speed, with no target yet: a right answer gets it on a
+# B200, elsewhere a –.
 
 
 # %%
@@ -730,7 +732,8 @@ check("17.10", make_pair_gemm)
 # | a warpgroup for the epilogue | 63.4, as cuBLAS | 17.6, 17.7 |
 # | tiles in blocks of the grid | 69.4, as CUTLASS | notebook 12 |
 #
-# The order of tiles, which this page leaves alone, brings more than pairs. On a B200 the next cell times your kernels.
+# JAX's order is not this page's: these are not your kernels' gains. There, the order of tiles, which this page leaves
+# alone, brings more than pairs. On a B200 the next cell times your kernels.
 
 # %%
 with suppress(NotImplementedError):  # until you have written both
@@ -853,8 +856,8 @@ def quantize_nv(block, tensor_scale):
 check("17.12", quantize_nv)
 
 # %% [markdown]
-# Now compare the formats' errors: of dot products of 512 random numbers, with every 64th number of `a` 20 times larger,
-# and with all of `a` 2¹² times smaller.
+# Compare the formats' errors: of dot products of 512 random numbers, with every 64th number of `a` 20 times larger, and
+# with all of `a` 2¹² times smaller.
 
 
 # %%
@@ -891,6 +894,5 @@ for form in (torch.bfloat16, torch.float8_e4m3fn, "mxfp8", "nvfp4"):
 # %% [markdown]
 # e4m3 without scales has a smaller error than mxfp8 within its range, 2⁻⁹ to 448. In the last column the numbers are
 # outside, and almost nothing of the product is left, while the errors with scales stay the same. An mxfp8 scale buys
-# *range*, not precision: what it clips above 448 costs even some, and most with outliers, which are their blocks'
-# largest numbers and dominate the product. nvfp4 has a smaller error with outliers: it maps them to about 6, a
-# magnitude of e2m1.
+# *range*, not precision: what it clips above 448 costs some, most with outliers, their blocks' largest numbers. nvfp4
+# has a smaller error with outliers: it maps them to about 6, a magnitude of e2m1.
