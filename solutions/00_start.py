@@ -9,9 +9,9 @@
 # # 00 · Start here
 #
 # In this course you write fast matrix kernels for NVIDIA GPUs, in Python. You begin with *layouts*, which map the
-# elements of a matrix to memory and to threads. In notebook 10 you write a GEMM for the tensor cores, and in notebook
-# 15 yours has 1.01 times the speed of cuBLAS on an H200, a Hopper GPU, for 4096×4096×4096 in bf16. This is the first
-# kernel that you run, in notebook 02. Each of thousands of threads executes it, and squares one number:
+# elements of a matrix to memory and to threads. In notebook 10 you write a GEMM (a matrix product) for the tensor
+# cores, and in notebook 15 yours has 1.01 times the speed of NVIDIA's cuBLAS on an H200, a Hopper GPU, for
+# 4096×4096×4096 in bf16. In the first kernel that you run, in notebook 02, each thread squares one number:
 #
 # ```python
 # @cute.kernel
@@ -26,8 +26,7 @@
 # >
 # > **It takes** about 10 minutes, without a GPU.
 #
-# Click into a cell and press Shift-Enter to run it. Run the cells from the top, and again from the top after you
-# restart the notebook's kernel.
+# Run the cells from the top (Shift-Enter), and again after you restart the notebook's kernel.
 
 # %%
 from tutorlib import check, hint, show_layout
@@ -37,19 +36,19 @@ from tutorlib import check, hint, show_layout
 #
 # A kernel cuts its data into tiles. A launch starts a block of threads for each tile, so it must say how many tiles
 # there are. Take 10 elements in tiles of 4. Each column below is one tile. Elements 8 and 9 need a third tile, whose
-# places 10 and 11 (outlined) are past the end of the data.
+# places 10 and 11 (outlined) are past the end of the data. (01 explains the string.)
 
 # %%
 show_layout("(4,3):(1,4)", title="10 elements in tiles of 4", highlight=[(2, 2), (3, 2)])
 
 # %% [markdown]
-# **Predict:** what does this print? (On every page, say it before you run the cell.)
+# **Predict:** for which of 10, 12 and 0 elements is `//` wrong? (On every page, say it before you run the cell.)
 
 # %%
 print(10 // 4, 12 // 4, 0 // 4)
 
 # %% [markdown]
-# The first is one tile short: two blocks never touch the last two elements.
+# Only the first is wrong, one tile short: two blocks never touch the last two elements.
 #
 # **Exercise 00.1** (about 1 line). Write `ceil_div(n, tile)`, the number of tiles of `tile` elements that cover `n`
 # elements. Stay with integers: a size can be too large for a float to hold exactly.
@@ -75,11 +74,11 @@ check("00.1", ceil_div)
 #       a last tile partly filled: ceil_div(130, 64) gives 2: it should give 3.
 #       The last, partly filled tile is missing: // rounds down.
 #
-# This answer earns half a point of 2. For a right one the check prints one line, with all points. Check as often as you
-# like.
+# One case of 3 earns a third of 2 points, rounded down to a half. For a right answer the check prints one line, with
+# all points. Check as often as you like.
 #
-# From the second failure on, a check adds a hint if it has one. You can also ask for hints, from a question to nearly
-# the answer. Each run of this cell shows the next one.
+# From the second failure on, a check may add a hint. `hint` has more, from a question to nearly the answer: each run
+# shows the next.
 
 # %%
 hint("00.1")
@@ -89,7 +88,7 @@ hint("00.1")
 #
 # An answer may use Python, NumPy, what its page imports, and functions of yours from other cells. It earns no points if
 # it, or a function of yours that it calls, calls the course's own kernels or a library function that does the whole
-# job. In *later* exercises you may use that library function.
+# job: in 00.1 `ct.cdiv`, which later answers may use.
 #
 # ## What this machine can check
 #
@@ -100,10 +99,10 @@ hint("00.1")
 # | Hopper's TMA and WGMMA | on any machine, simulated where there is no Hopper GPU | on a Hopper GPU |
 # | Blackwell's tcgen05 | on any machine, simulated where there is no Blackwell GPU | on a Blackwell GPU |
 #
-# *Any machine* means Linux, Windows with WSL, or a Linux container on a Mac.
+# *Any machine* means Linux, Windows with WSL, or a Linux container on a Mac. Tables of speeds hold the course's runs.
 #
-# A part of a check that your machine cannot run, such as the timing of a kernel, is reported as *not run*: never as
-# passed, never as failed. "Right, simulated; speed not run" earns all points but those for speed.
+# A part of a check that your machine cannot run, such as the timing of a kernel, is reported as *not run*: neither
+# passed nor failed. "Right, simulated; speed not run" earns all points but those for speed.
 #
 # ## Points
 #
@@ -117,9 +116,9 @@ hint("00.1")
 # - A grid must *cover* the data: divide by the tile size and round up, in integers.
 # - *Not run* means that this machine lacks what the check needs, mostly a GPU.
 #
-# ## Test yourself
+# Next: [01](01_layouts.ipynb) or, for tiles without threads, [06](06_cutile_tiles.ipynb).
 #
-# Say the answer, then open it.
+# ## Test yourself
 #
 # <details><summary>1. How many tiles of 128 cover 4097 rows, and how many rows of the last are past the end?</summary>
 #

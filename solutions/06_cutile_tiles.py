@@ -95,14 +95,10 @@ def add(a, b, c, tile: ct.Constant[int]):
 check("06.1", add)
 
 # %% [markdown]
-# You wrote no guard for the last tile: an array knows its size, and a store skips the elements outside. One trap: on
-# Hopper the compiler stores a one-dimensional tile by TMA, the copy engine of
-# [notebook 05](05_copy_kernels.ipynb), which writes whole units of 16 bytes. With cuda-tile 1.7.0 on an H200, such a
-# store wrote past the end of an array whose length is not a multiple of 16 bytes. Give one-dimensional outputs such
-# lengths.
+# The last tile needs no guard: an array knows its size, and a store skips the elements outside.
 #
 # A grid that does not fit is another matter. If it is too small, elements keep their old values, here NaN. If it is too
-# large, a tile is *wholly* outside, which is undefined, and which the interpreter reports:
+# large, a tile is *wholly* outside, which is undefined. The interpreter reports the first for each array:
 
 # %%
 for grid in [(2, 2), (4, 2)]:
@@ -144,7 +140,7 @@ def look(x):
 report = run(look, (1,), (torch.arange(6.0),))
 
 # %% [markdown]
-# Which of the three do you need to sum a row? And to find its largest element?
+# Which of the three do you need to sum a row (06.3)? And to find its largest element (06.4)?
 #
 # ## Broadcasting
 #
@@ -239,6 +235,10 @@ def row_sums(x, sums, tm: ct.Constant[int], tn: ct.Constant[int]):
 check("06.3", row_sums)
 
 # %% [markdown]
+# The check's sums come in fours, because of a bug. For Hopper, cuda-tile 1.7.0 stores these sums (not 06.1's) by TMA,
+# the copy engine of [notebook 05](05_copy_kernels.ipynb), in whole units of 16 bytes: on an H200, 70 fp32 sums wrote
+# past the end. Make such an output's length a multiple of 16 bytes.
+#
 # ## A softmax
 #
 # softmax(x)ₙ = exp(xₙ) / Σ exp(xₖ) for every row. Computed like this it fails for a row with a number of 89 or more,
@@ -267,9 +267,9 @@ check("06.4", softmax)
 # %% [markdown]
 # ## A row longer than a tile
 #
-# A tile that holds a whole row lives in registers, and a row of 65,536 floats does not fit: an entire SM has exactly
-# that many registers. So a block must loop over its row. Read literally, the formula needs three passes over the row:
-# for the maximum, the sum, and the results.
+# A tile that holds a whole row lives in registers, and a row of 65,536 floats does not fit: an SM, one of an H200's 132
+# processors, has exactly that many, for all its blocks. So a block must loop over its row. Read literally, the formula
+# needs three passes: for the maximum, the sum, and the results.
 #
 # Can the first two be one? In the picture, a row of twelve elements arrives in three tiles, one color each. A bar is
 # exp(x - m), where m is the largest element *so far*. When a tile brings a larger m, all earlier bars were computed
@@ -288,7 +288,8 @@ show_rescaling([1.0, 0.2, 1.5, 0.7, 0.9, 1.4, 1.3, 0.1, 1.8, 0.6, 2.0, 2.9], 4)
 #
 # **Exercise 06.5** (about 8 lines). Write the kernel `long_softmax(x, y, tile)`: block i computes row i, of any length,
 # in tiles of shape (1, tile); x and y are fp32. It loads each element of the row twice, no more. The running maximum
-# and sum have the shape (1, 1); `ct.max(part, 1, keepdims=True)` has it too, and `ct.maximum` compares two tiles.
+# and sum have the shape (1, 1), as do `ct.max` and `ct.sum` of `(part, 1, keepdims=True)`. `ct.maximum` compares two
+# tiles.
 
 
 # %%
@@ -324,7 +325,7 @@ show_speeds("softmax_rows").iloc[[0, 1, 2, -1]]
 
 # %% [markdown]
 # One tile per row reads memory once, and beats the loops up to 16,384 elements, at 4,096 by 3%. The loops read each
-# element twice, so their 1.30 TB/s are up to 1.94 TB/s of traffic. At 1,024, tiles of 4,096 are three quarters padding.
+# element twice, so their 1.31 TB/s are up to 1.97 TB/s of traffic. At 1,024, tiles of 4,096 are three quarters padding.
 # No row length reaches torch's speed, and rows of 1,024, torch's fastest, are six times slower. `compile_cutile`
 # compiles a kernel for a GPU that this machine need not have, and its report has the reason.
 
@@ -337,16 +338,16 @@ with suppress(NotImplementedError):  # until you have written softmax
     print("occupancy=8:   ", compile_cutile(softmax.replace_hints(occupancy=8), [matrix, matrix, 1024], "sm_90"))
 
 # %% [markdown]
-# - **65,536**: the bytes of stack are registers that were spilled. 256 threads have no room for the row.
+# - **65,536**: the bytes of stack are registers spilled to memory.
 # - **The others**: 256 threads with 255 registers each take 65,280 of an SM's 65,536, so an SM runs *one block at a
 #   time*. While that block waits for its row, the SM does nothing else.
 #
-# What does that cost at 1,024? At 0.64 TB/s each of 132 SMs takes 1.7 µs for a row, of which it reads 4 KB and writes
-# 4 KB. Its share of the 4.8 TB/s that memory offers is 36 KB per µs. To use it, 36 · 1.7 = 61 KB would have to be in
-# flight (*Little's law*: bytes in flight = bandwidth × time), more than seven times as many.
+# What does that cost at 1,024? At 0.64 TB/s each of 132 SMs takes 1.7 µs for a row, from its load to its store. Memory
+# offers an SM 36 KB per µs of its 4.8 TB/s, half of it for reading. To use it, 18 · 1.7 = 31 KB of such rows would have
+# to be in flight (*Little's law*: bytes in flight = bandwidth × time). One row has 4.
 #
 # There are two ways to have more in flight: `occupancy=8`, in the last line, asks for eight blocks on an SM, so each
-# thread gets 31 registers; or several short rows share a tile, as in your last kernel.
+# thread gets 31 registers; or several short rows share a tile, as in 06.6.
 #
 # ## The launch
 #
@@ -420,15 +421,16 @@ show_speeds("softmax_rows")
 
 # %% [markdown]
 # Your kernel is *4,096 elements a tile*. At 1,024 it is twice as fast as one row per tile, with 16 KB in flight instead
-# of 4, but an SM still runs one block at a time. `occupancy=4` gives each thread 64 registers: four blocks, 64 KB. That
-# is 2.97 TB/s, and one row per tile with eight blocks on an SM has 3.74, 0.95 of torch's speed. At 4,096 four blocks
-# beat torch by a third. From 16,384 on the hints cost: so few registers cannot hold a thread's part of a row.
+# of 4, but an SM still runs one block at a time. `occupancy=4` gives each thread 64 registers: four blocks, 64 KB, 2.97
+# TB/s. Eight blocks of one row have 32 KB and 3.74 TB/s, 0.95 of torch's speed, so bytes in flight are not all that
+# counts. At 4,096 four blocks beat torch by a third. At 16,384 the hints cost: a thread's part of a row no longer fits
+# its registers. At 65,536, where it never fits, they gain.
 #
 # ## What to remember
 #
 # - An array is memory, a tile is a value, a block is a run of the body. An index counts tiles.
-# - A store skips elements past the edge; a load pads with a value that you choose: 0 for a sum, -∞ for a maximum. With
-#   cuda-tile 1.7.0 on Hopper, give vectors that you store lengths in multiples of 16 bytes.
+# - A store skips elements past the edge (on Hopper, mind 06.3's bug); a load pads with a value that you choose: 0 for
+#   a sum, -∞ for a maximum.
 # - Tile sizes are powers of two, known when the kernel is compiled. Shapes align at the right.
 # - A reduction keeps its tile's dtype: convert to fp32 before you add.
 # - A softmax of rows longer than a tile needs two passes: rescale the running sum whenever the maximum grows.

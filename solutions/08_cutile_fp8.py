@@ -15,7 +15,7 @@
 # > **After this page you can** use the tensor cores for fp32, cut K where C has too few tiles, keep a block's
 # > accumulators in registers when no power of two fits, and read the report of each compiler in the chain.
 # >
-# > **It takes** about 110 minutes, on any machine. A GPU adds the speed; FP8 runs from Hopper on.
+# > **It takes** about 110 minutes, on any machine. A GPU adds the speed, a Hopper that of FP8.
 
 # %%
 import re
@@ -35,9 +35,10 @@ h200 = hardware_of("NVIDIA H200")
 # %% [markdown]
 # ## fp32 through the tensor cores
 #
-# Given fp32 matrices, the kernel of notebook 07 is correct but slow: tensor cores do not multiply fp32, so the compiler
-# uses the ordinary fp32 units. Tensor cores do have **tf32**: fp32's exponent, and 10 bits of fraction instead of 23.
-# The cell compiles one product of two tiles both ways and counts in the PTX each thread's arithmetic of either kind:
+# Given fp32 matrices, the kernel of notebook 07 is correct, but tensor cores do not multiply fp32, so the compiler uses
+# the ordinary fp32 units, and does not even fuse additions with multiplications. Tensor cores do have **tf32**: fp32's
+# exponent, and 10 bits of fraction instead of 23. The cell compiles one product of two tiles both ways and counts each
+# thread's arithmetic in the PTX:
 
 
 # %%
@@ -164,12 +165,10 @@ def add_parts(parts, c, tm: ct.Constant[int], tn: ct.Constant[int]):
 
 
 # %% [markdown]
-# **Predict**: how many parts are best for 512×512×65536? And for 2048×2048×2048, which has 256 tiles?
-#
 # **Exercise 08.3** (about 10 lines). Write the host function `split_gemm(a, b, c)`: C = A·Bᵀ for any sizes, in tiles of
 # 128×128 and steps of 64, with each kernel launched once. Cut K into the largest number of parts for which
 # parts × tiles ≤ SMs, at most one for each step, and at least one. For a small C, tiles of 128×128 would give the
-# second pass too few blocks: choose a smaller tile.
+# second pass too few blocks: choose one that gives about one per SM.
 # `torch.cuda.get_device_properties(a.device).multi_processor_count` is the number of SMs.
 
 
@@ -193,7 +192,7 @@ check("08.3", split_gemm)
 
 # %% [markdown]
 # For 1 to 16 parts of 512×512×65536: the steps along K that an SM executes one after another, and the bytes of the
-# partial results, written and read. (At 2048³ the 256 tiles keep the SMs busy as they are.)
+# partial results, written and read.
 
 # %%
 for parts in (1, 2, 4, 8, 16):
@@ -201,26 +200,26 @@ for parts in (1, 2, 4, 8, 16):
     print(f"{parts:2} parts: {waves * 1024 // parts:4} steps, {2 * parts * 512 * 512 * 4 / 1e6:5.1f} MB")
 
 # %% [markdown]
-# 8 parts need the fewest steps; 16 take two waves, no fewer steps, and twice the bytes. The speeds, with notebook 07's
-# kernel, *a block for each tile*, in the first row:
+# 8 parts need the fewest steps; 16 take two waves, no fewer steps, and twice the bytes. **Predict**: how much faster
+# than 1 part are 8? The first row is notebook 07's kernel:
 
 # %%
 show_sweep("split_k")
 
 # %% [markdown]
-# *1 part* is the first row's work and a second pass: their difference, 5 µs, is what a second launch costs at least.
-# As counted, 8 parts are best: 64 µs in place of 303. cuBLAS still needs 17% less.
+# *1 part* is the first row's work and a second pass, which costs about 5 µs. As counted, 8 parts are best: 64 µs in
+# place of 308. cuBLAS still needs 17% less.
 #
 # ## FP8, and a matrix with 320 rows
 #
-# A is 320×7168 and B, the weights, 32576×7168, both in fp8 (e4m3, one byte per number); a tutorial on cuTile for
-# Blackwell has this shape ("CuTile 学习—从 GEMM 开始", January 2026). On Hopper there are two obstacles.
+# A is 320×7168 and B, the weights, 32576×7168, both in fp8 (e4m3, one byte per number). On Hopper there are two
+# obstacles.
 #
 # **Accumulation.** Hopper's tensor cores accumulate fp8 products with about 14 bits (measured in DeepSeek-V3's
 # technical report). So by default cuTile adds the result of each step along K to accumulators in ordinary fp32
 # registers, and waits for the step to finish first. `ct.mma(..., use_fast_acc=True)`, **fast accumulation**, leaves all
 # additions to the tensor cores, as cuBLASLt does when asked for speed. How many stages does the compiler make of each?
-# A stage has 32 KiB:
+# A stage has 32 KiB, and so has the tile of C that waits for its store:
 
 # %%
 skinny = [TensorSpec((320, 7168), "e4m3"), TensorSpec((32576, 7168), "e4m3"), TensorSpec((320, 32576), "bf16")]
@@ -241,7 +240,7 @@ for fast in (False, True):
     print(f"use_fast_acc={fast!s:5}", compile_cutile(one_tile, [*skinny, fast], "sm_90"))
 
 # %% [markdown]
-# Two stages without fast accumulation, six with it. What accuracy does fast accumulation cost? The cell models it:
+# One stage without fast accumulation, five with it. What accuracy does fast accumulation cost? The cell models it:
 # after every 32 products, one wgmma's, it cuts the accumulator to 14 bits. Beside it: the errors of rounding A and B to
 # e4m3, and C to bf16.
 
@@ -279,7 +278,9 @@ for tm, tn in [(64, 128), (64, 256), (128, 128), (128, 256), (320, 128)]:
 # %% [markdown]
 # The last line loads the fewest bytes, and ties for the most useful work: a block that keeps **all 320 rows**.
 # No tile has 320 rows, but a block may have more than one accumulator, and 320 is 256 + 64: two accumulators, two tiles
-# of A, and one tile of B (a **slab**), loaded once and used twice.
+# of A, and one tile of B (a **slab**), loaded once and used twice. The first operand of `ct.mma` may be A or B: a wgmma
+# takes 64 rows of its first operand per warpgroup of 4 warps, and up to 256 of its second. With B first, the result is
+# a tile of Cᵀ.
 #
 # Do they fit? 320·128 accumulators over 8 warps are 160 per thread. Each of 384 threads starts with 168 registers. The
 # 128 that load keep 32 and give 136, 68 for each consumer: 236, rounded down to a multiple of 8, are 232. But from
@@ -306,9 +307,7 @@ for tm, tn in [(64, 128), (64, 256), (128, 128), (128, 256), (320, 128)]:
 # | `ct.mma(…, use_fast_acc=True)` | without it, a second set of accumulators |
 # | `ct.store(…, allow_tma=False)` | a store by TMA takes shared memory from the loop's stages |
 #
-# `ct.full` also takes a value that only the launch determines. The first operand of `ct.mma` may be A or B: a wgmma
-# takes 64 rows of its first operand per warpgroup of 4 warps, and up to 256 of its second. With B first, the result is
-# a tile of Cᵀ.
+# `ct.full` also takes a value that only the launch determines.
 
 
 # %%
@@ -353,8 +352,9 @@ for title, made in zip(switches, compiled_slabs, strict=True):
     print(f"{title:33} {made.ptx.count('wgmma.mma_async'):3} wgmma, {made.stack_bytes:5,} bytes of stack, {verdict}")
 
 # %% [markdown]
-# 16 wgmma in place of 8 are a first step of its own. A **run-time zero** is 0 in every block, but the compiler cannot
-# prove it: it loads the zero into the accumulators, the first step is like all others, and nothing spills.
+# The first two rows have two sets: in the first, 160 selects in each step (`selp` in the PTX) choose the set; in the
+# second, a first step of its own makes 16 wgmma of 8. A **run-time zero** is 0 in every block, but the compiler cannot
+# prove it: it loads the zero into one set, every step is alike, and nothing spills.
 #
 # Variants, each timed in turn with cuBLASLt and profiled with Nsight Compute: an indented row changes *slabs of 128*,
 # the kernel that starts from 0. *busy* is the percentage of an SM's cycles in which its tensor cores work, *clock* the
@@ -385,7 +385,7 @@ show_sweep("tile_fp8", busy=TENSOR_BUSY, clock=SM_CLOCK, to_SMs=TO_SMS)[1:]
 #
 # <details><summary>1. Where does fp8 without <code>use_fast_acc</code> lose its time?</summary>
 #
-# After each step along K the warps wait for the tensor cores.
+# After each step along K the warps wait for the tensor cores, and with one stage nothing is loaded meanwhile.
 #
 # </details>
 #

@@ -16,11 +16,11 @@
 # This page is about one difference. When Python launches a cuTile kernel, it first inspects your tensors and passes
 # facts to the compiler: this pointer is a multiple of 16 bytes, and so is that stride. A C++ kernel is compiled before
 # any tensor exists, so **you** state those facts in the source. A GEMM that states none is correct, and on an H200 it
-# runs at 5% of cuBLAS's speed; with the same facts as in Python it has the same speed as in Python.
+# runs at 5% of cuBLAS's speed; with the same facts as in Python it is about as fast as in Python.
 #
 # Each answer is a Python function that returns C++ source. `check` compiles it with the `nvcc` that came with this
 # course (13.4; Tile C++ came with CUDA 13.3), inspects the code, and runs it, or simulates it if there is no GPU. You
-# need only a C++ compiler for nvcc's preprocessor. The speeds are an H200's.
+# need only a C++ compiler for nvcc's preprocessor. No later page needs this one.
 #
 # > **After this page you can** write a tile kernel in C++, tell which matrices TMA can carry, promise the compiler the
 # > facts that it cannot know, and give a GEMM persistent blocks that share rows of tiles.
@@ -40,7 +40,7 @@ from tutorlib import (
 from tutorlib.kernels.cpp import PROMISES, SILENT, WAYS, Variant, in_tiles
 
 # %% [markdown]
-# First the facts that Python passes: 07.1's kernel, with rows of a multiple of 16 bytes, and of none:
+# First the facts that Python passes. 07.1's kernel, with rows of 8,192 bytes, then of 8,184, no multiple of 16:
 
 # %%
 from tutorlib.kernels.cutile import plain
@@ -196,8 +196,8 @@ check("09.2", first_gemm)
 # ## The compiler's remarks
 #
 # Your kernel is correct for every size. Is it fast? The compiler gives a first answer without a GPU: for each load,
-# store and mma it emits a **remark** that names the instruction it chose, or the reason why it could not choose a
-# better one. The remarks on `SILENT`, a kernel like yours, compiled for Hopper, each below its line of the source:
+# store and mma it emits a **remark** (nvcc: `-Xtileiras --remarks=all`) that names the instruction it chose, or why it
+# could not choose a better one. Those on `SILENT`, a kernel like yours, compiled for Hopper, each below its line:
 
 # %%
 print(compile_cpp(SILENT.source).remarked)
@@ -264,8 +264,8 @@ for restrict in (False, True):
     print(fetching(compile_cpp(Variant(restrict=restrict).source)))
 
 # %% [markdown]
-# The first issues a load and waits until the tile has arrived before it issues the next: nothing is in flight during
-# the arithmetic. The second waits only for a free buffer. Over time, with one buffer and with four:
+# Both have five stages. The second waits only for a free buffer. The first also waits after each load until the tile
+# has arrived, so there is never more than one load in flight. Simplified to one buffer, and four:
 
 # %%
 show_timeline(*(Timeline(stages, latency=4, transfer=1, compute=2, tiles=6) for stages in (1, 4)))
@@ -297,7 +297,7 @@ check("09.4", gemm)
 
 # %% [markdown]
 # A false promise: k = 12, promised as a multiple of 8. No compiler warns. A GPU may stop, or compute nonsense;
-# the simulator, here with code for Ampere, names the accesses:
+# the simulator, here with code for Ampere, names the accesses (✗):
 
 # %%
 a, b, c = torch.randn(32, 12).bfloat16(), torch.randn(32, 12).bfloat16(), torch.zeros(32, 32).bfloat16()
@@ -333,13 +333,15 @@ for name in ("nothing", "+ multiples of 8", "  multiples of 4 instead"):
 # - **The order of the tiles**, strips of 8 rows as in [07.2](07_cutile_gemm.ipynb), so that loads hit L2.
 # - **Persistence.** `ct::num_blocks().x` is the number of blocks, and `ct::irange(first, end, step)` takes a step. Its
 #   three arguments must have the same type: write `int(ct::bid().x)`.
-# - **Hints**, an attribute in front of the kernel. The first number is the target architecture (900 is Hopper); 0 means
-#   all of them. A CGA is a cluster.
+# - **Hints**, an attribute in front of `__tile_global__`. The first number is the target architecture (900 is Hopper);
+#   0 means all of them. A CGA is a cluster.
 #
-#       [[ cutile::hint(0, occupancy=2) ]]                 two blocks on an SM
-#       [[ cutile::hint(0, num_worker_warps_per_cta=8) ]]  eight consumer warps share the accumulators
-#       [[ cutile::hint(0, num_cta_in_cga=2) ]]            two CTAs of a cluster work on one tile
-
+# | hint | |
+# |---|---|
+# | `[[ cutile::hint(0, occupancy=2) ]]` | two blocks on an SM |
+# | `[[ cutile::hint(0, num_worker_warps_per_cta=8) ]]` | eight consumer warps share the accumulators |
+# | `[[ cutile::hint(0, num_cta_in_cga=2) ]]` | two CTAs of a cluster work on one tile |
+#
 # The columns on the right are fractions of cuBLAS's speed at 4096³ and at 8192³. In the rows with *2 CTAs*, each CTA
 # has eight consumer warps; an indented row changes one thing in the last row that is not indented. **Predict**: what do
 # two blocks on an SM gain, and what do steps of 128 along K cost?
@@ -357,12 +359,11 @@ for way in ("persistent, 256×256, 2 CTAs", "  steps of 128"):
 # - **Persistence** gains more at 4096 than at 8192: the fewer steps a tile has, the larger is the share of the time
 #   between tiles. **Two blocks on an SM** hide part of that time, too, and gain 4% at 4096; at 8192 nothing beyond the
 #   ±. Each has half of the registers and of the shared memory.
-# - **Steps of 128** lose more than a quarter. A stage is twice as large, but the compiler reserves only 8% more shared
-#   memory; so a likely reason is that it has about half as many stages.
+# - **Steps of 128** lose more than a quarter. A CTA's stage grows from 48 to 96 KiB, so at most two fit, not four: a
+#   likely reason, since nothing spills.
 # - Only **256×256 over two CTAs** passes cuBLAS, by 1.4%, and only at 8192.
-# - **Python and C++** compile to the same speed. At 4096 notebook 07's table has 0.897 for a block for each tile, 0.928
-#   for 128×256 with 8 warps, 0.980 for the persistent kernel and 0.989 for 256×256; this one 0.901, 0.928, 0.979 and
-#   0.986.
+# - **Python and C++** differ by about 2% at most, in separate runs: notebook 07's table has 0.897 and 0.826 for a block
+#   for each tile, 0.989 and 1.016 for 256×256; this one 0.901 and 0.844, 0.986 and 1.014.
 #
 # ## From an empty string
 #
@@ -467,7 +468,8 @@ show_ladder("09")
 #     cudaFree(x);
 #
 # Operations in one stream run in order, and these all use the same stream, so the copy back starts after the kernel has
-# ended. A launch returns nothing: if the GPU refused it, only `cudaGetLastError` tells you.
+# ended. A launch returns nothing: if the GPU refused it, only `cudaGetLastError` tells you; a kernel's fault appears in
+# the copy's result.
 #
 # This function of *host* pointers computes c = a + b with the `vector_add` of 09.1:
 
