@@ -244,7 +244,7 @@ show_gate(32, 8)
 # In the second order, B has 8 rows of gate, then the same 8 of up, then the next 8 of gate. T0 holds g0 and u0, g1 and
 # u1: whole pairs. The best *width* depends on the accumulator layout. In notebook 10's kernel, which the checks
 # simulate, T0 holds columns 0 to 7, T1 columns 8 to 15: with width 8, T0 would have gate alone. Four lanes cover 32
-# columns, and all four warps are one above the other, so T0's next columns are 32 to 39. So the width is 32: a warp's
+# columns, and the four warps are one above the other, so T0's next columns are 32 to 39. So the width is 32: a warp's
 # first step along N is gate, the second up.
 #
 # **Exercise 18.5** (about 1 line). Write `interleaving(features, width)`: (shape, stride) of the layout that maps a row
@@ -311,8 +311,8 @@ check("18.6", gated)
 show_costs("fused_epilogues", "NVIDIA H200", ("bias + GELU", "bias + GELU, cooperative", "residual", "SwiGLU"))
 
 # %% [markdown]
-# - *bias + GELU, cooperative* adds 1.8% at 8192³, between your two numbers, so some of it overlaps. With half of K it
-#   adds 5.1%, where you expect 3.1 to 5.9. In its best configurations GELU adds 1.4 to 1.5%.
+# - *bias + GELU, cooperative* adds 1.8% at 8192³, between your two numbers. With half of K it adds 5.1%, where
+#   you expect 3.1 to 5.9. In its best configurations GELU adds 1.4 to 1.5%.
 # - *residual* adds 3.7% and 9.9%, where bandwidth alone takes 2.4 and 4.8. In the cooperative kernel all warpgroups
 #   reach the epilogue together, so probably nothing hides the latency of the loads. Why the ping-pong kernel at
 #   4096×14336×4096 takes twice its estimate, too, is open.
