@@ -35,9 +35,8 @@ from tutorlib.notebook.fused_kernels import (
 # %% [markdown]
 # ## Values, not memory
 #
-# A `cute.Tensor` refers to memory: a pointer and a layout. `.load()` returns a **TensorSSA**: a thread's numbers as an
-# immutable *value*, with a shape and a dtype. Operators make new values from old ones, and `.store(values)` writes
-# values to a tensor.
+# A `cute.Tensor` refers to memory: a pointer and a layout. Its `.load()` returns a TensorSSA, as in notebook 02: a
+# thread's numbers as an immutable *value*, which `.store(values)` writes to a tensor. An epilogue needs:
 #
 # | | |
 # |---|---|
@@ -46,11 +45,9 @@ from tutorlib.notebook.fused_kernels import (
 # | `cute.where(x > 0.0, x, y)` | selects, element by element |
 # | `cute.math.tanh(x)`, `exp`, `rsqrt` | of each element; `fastmath=True` makes them faster and less accurate |
 # | `x.to(BFloat16)` | converted, rounded to nearest even |
-# | `x.reduce(cute.ReductionOp.ADD, 0.0, reduction_profile=0)` | the sum over all modes, starting from 0.0; also `MAX` |
 #
-# The next cell counts the
-# instructions for four elements. **Predict**: ReLU is a comparison and a select. How many instructions does an element
-# take, and how many branches?
+# The next cell counts instructions for four elements. **Predict**: ReLU is a comparison and a select. How many
+# instructions does an element take, and how many branches?
 
 # %%
 from collections import Counter
@@ -73,7 +70,7 @@ print("tanh, fast     ", arithmetic(lambda x: cute.math.tanh(x, fastmath=True)))
 
 # %% [markdown]
 # The comparison and the select have become one `max` for each element. The branch is the kernel's own. With `fastmath`,
-# tanh is one instruction in place of 13. In machine code a `div` is several instructions, among them an `rcp`.
+# tanh is one instruction in place of 13 of those counted. In machine code a `div` is several, among them an `rcp`.
 #
 # Special functions (`tanh`, `ex2`, `rcp`) are the expensive part of an epilogue: an SM executes 128 fp32 additions or
 # multiplications per cycle, but only 16 special functions. So where an exercise of this page needs one, the check
@@ -123,9 +120,9 @@ for x in (3, -3):
 #
 # What does GELU cost? A tile of 128×256 has 32,768 results, whose tanh takes 2,048 cycles at 16 per cycle. At the
 # datasheet's rate the tensor cores take 1,024 cycles for a K tile of 64, so with K = 4096 65,536: tanh adds 3% if the
-# tensor cores wait for it. The course's kernels take the formula as it is written: seven other instructions for an
-# element, 1,792 cycles at 128 per cycle, nearly 3% more if they do not overlap with tanh. Horner's form takes five.
-# With K = 8192, each number is half as large.
+# tensor cores wait for it. The formula as it is written takes seven other instructions for an element, 1,792 cycles at
+# 128 per cycle, nearly 3% more if they do not overlap with tanh. The course's kernels use it; whether Horner's five
+# gain time was not measured. With K = 8192, each number is half as large.
 #
 # ## Where the bias is
 #
@@ -246,9 +243,9 @@ show_gate(32, 8)
 # %% [markdown]
 # In the second order, B has 8 rows of gate, then the same 8 of up, then the next 8 of gate. T0 holds g0 and u0, g1 and
 # u1: whole pairs. The best *width* depends on the accumulator layout. In notebook 10's kernel, which the checks
-# simulate, T0 holds columns 0 to 7, T1 columns 8 to 15: with width 8, T0 would have gate alone. Here its four warps are
-# one above the other, so a warp's next step is 32 columns on: T0 holds 32 to 39, too. So the width is 32: the first
-# step is gate, the second up.
+# simulate, T0 holds columns 0 to 7, T1 columns 8 to 15: with width 8, T0 would have gate alone. Four lanes cover 32
+# columns, and the four warps are one above the other, so T0's next columns are 32 to 39. So the width is 32: a warp's
+# first step along N is gate, the second up.
 #
 # **Exercise 18.5** (about 1 line). Write `interleaving(features, width)`: (shape, stride) of the layout that maps a row
 # of the interleaved matrix to a row of gate stacked on up, where row r < features is gate's and row features + r is
@@ -301,12 +298,12 @@ check("18.6", gated)
 #
 # ## What the epilogues cost
 #
-# You have an estimate for GELU at K = 8192: 1.6% for tanh alone, 2.9% if nothing overlaps. At 8192³, a residual's D is
-# 134 MB, 32 µs at 4.2 TB/s, 2.4% of the plain GEMM's time. **Predict**: which of the two will cost more than its
-# estimate? And what will SwiGLU cost, which stores half as much as the plain GEMM?
+# You have two estimates for GELU at K = 8192, both without the bias: 1.6% for tanh alone, 2.9% if nothing overlaps. A
+# residual's D takes 32 µs at 4.2 TB/s at 8192³ and 28 at 4096×14336×4096, 2.4% and 4.8% of the plain GEMM. **Predict**:
+# which of the two will cost more than estimated? And what will SwiGLU cost, which stores half as much?
 #
-# The table has fused kernels on notebook 15's GEMM. *Time added* is relative to the plain GEMM, timed in turn, in the
-# best configuration for it, so it compares two schedules, too. *Beside* is the speed relative to torch's way: for
+# The table has fused kernels on notebook 15's GEMM. *Time added* is relative to the plain GEMM, timed in turn. Each has
+# its own best configuration, so this compares two schedules, too. *Beside* is the speed relative to torch's way: for
 # SwiGLU (whose N counts gate's and up's columns) two GEMMs, silu and a product; *cuBLAS* is `torch.addmm`, which first
 # copies D to C.
 
@@ -314,17 +311,17 @@ check("18.6", gated)
 show_costs("fused_epilogues", "NVIDIA H200", ("bias + GELU", "bias + GELU, cooperative", "residual", "SwiGLU"))
 
 # %% [markdown]
-# - *bias + GELU, cooperative* adds 1.8% at 8192³, between your two numbers; its plain GEMM is cooperative, too. With
-#   half of K it adds 5.1%, where you expect 3.1 to 5.9. *bias + GELU* is a ping-pong kernel: one warpgroup's epilogue
-#   overlaps the other's multiplications, and it adds 1.4 to 1.5%.
-# - *residual* adds 3.7%, not 2.4: the estimate counts bandwidth only. In a cooperative kernel all warpgroups reach the
-#   epilogue together, so probably nothing hides the latency of the loads.
+# - *bias + GELU, cooperative* adds 1.8% at 8192³, between your two numbers. With half of K it adds 5.1%, where
+#   you expect 3.1 to 5.9. In its best configurations GELU adds 1.4 to 1.5%.
+# - *residual* adds 3.7% and 9.9%, where bandwidth alone takes 2.4 and 4.8. In the cooperative kernel all warpgroups
+#   reach the epilogue together, so probably nothing hides the latency of the loads. Why the ping-pong kernel at
+#   4096×14336×4096 takes twice its estimate, too, is open.
 # - *SwiGLU* is 0.5 to 1.0% faster than the plain GEMM: it needs one tanh for two accumulators, and stores half
 #   as much.
 #
 # GELU is 8 to 15% faster than torch.compile's, SwiGLU 7 to 18% faster than torch's.
 # The residual is 3 to 4% faster than `torch.addmm` only because of the copy: at 4.2 TB/s it takes 56 of 663 µs at
-# 4096×14336×4096, and the rest, 607, is less than the fused kernel's 646. Where D may be overwritten, `d.addmm_` needs
+# 4096×14336×4096, and the rest, 607, is less than the fused kernel's 643. Where D may be overwritten, `d.addmm_` needs
 # no copy. The next table has such rivals: cuBLAS in place, cuBLASLt's own epilogue (`torch._addmm_activation`), and the
 # plain GEMM in the fused kernel's configuration. Below 1 the rival wins.
 
@@ -333,7 +330,8 @@ show_sweep("fused_rivals")
 
 # %% [markdown]
 # cuBLAS in place wins by 6% at 4096×14336×4096, and is level at 8192³. cuBLASLt's GELU is 5% and 1% slower than the
-# course's. In one configuration GELU adds 0.3 to 1.0% in ping-pong, and 2.3 to 4.2% where nothing hides it.
+# course's. In one configuration GELU adds 2.3 to 4.2% to a cooperative kernel, but 0.3 to 1.0% in ping-pong, where one
+# warpgroup's epilogue overlaps the other's multiplications.
 #
 # On a Hopper GPU, the next cell times your own `bias_gelu` and `gated` at 4096×14336×4096, relative to torch and to the
 # course's epilogues. There `gated` gets the accumulators regrouped, so that gate is the first half, too.
@@ -347,8 +345,9 @@ show_fused_speeds(gelu_kernel, gate_kernel)
 # %% [markdown]
 # ## An epilogue of your own
 #
-# To convert C to FP8 you need a scale, and for it the largest |C| of the matrix, so threads must exchange values. Each
-# block finds the maximum of its tile, and a second, tiny kernel reduces these.
+# To convert C to FP8 you need a scale, and for it the largest |C| of the matrix, which is known only when the GEMM is
+# over: in time for the scale of the next training step (*delayed scaling*). Each block finds the maximum of its tile,
+# and a second, tiny kernel reduces these.
 #
 # **Exercise 18.7** (about 20 lines). From an empty cell, write `tile_amax(a, b, amax)`, a `@cute.jit` host function,
 # and the epilogue of its kernel, also `@cute.jit`. a is (M, K) and b (N, K), both bf16. `amax` is fp32 and has one
@@ -360,10 +359,11 @@ show_fused_speeds(gelu_kernel, gate_kernel)
 # | `make_gemm(CONFIG, single_buffer, epilogue=f)` | notebook 10's host function (a, b, c); each thread calls f(acc) |
 # | `acc: Accumulators` | of one of 128 threads, which compute a 64×64 tile |
 # | `acc.tCrC` | the thread's accumulators, 0 outside the matrix (after a bias they would not be) |
+# | `x.reduce(cute.ReductionOp.MAX, 0.0, reduction_profile=0)` | the largest of a thread's values, at least 0.0 |
 # | `gC = acc.gC` | the block's tile of c; write it before an `if`, in which `acc.gC[…] = …` would assign to `acc` |
 # | `cute.arch.shuffle_sync_bfly(x, offset=n)` | x of the lane whose number is the own one XOR n |
 # | `cute.arch.fmax(x, y)` | the larger of two numbers |
-# | `SmemAllocator().allocate_tensor(Float32, layout, byte_alignment=16)` | a tensor in shared memory |
+# | `SmemAllocator().allocate_tensor(Float32, layout, byte_alignment=16)` | in shared memory, apart from sA and sB |
 # | `cute.arch.thread_idx()`, `cute.arch.sync_threads()` | as in notebook 02 |
 #
 # Two questions first. `make_gemm` takes a c of shape (M, N), which may be rounded up to whole tiles, and gives each
@@ -406,13 +406,11 @@ check("18.7", tile_amax)
 
 # %% [markdown]
 # The stride of 0 once more: all elements of a tile have the same address, so any of them will do for thread 0. Each
-# warp writes its maximum to shared memory, and thread 0 reads all four after the barrier. But then the GEMM is over:
-# store C in bf16 and convert it in a second pass, or scale by the maximum of the previous training step (*delayed
-# scaling*).
+# warp writes its maximum to shared memory, and thread 0 reads all four after the barrier.
 #
 # CUTLASS composes such functions as an *epilogue visitor tree*: your `every_row` is its row broadcast, `fetch` its
 # auxiliary load, this exercise its scalar reduction. A producer warp of its loads a residual's D by TMA, during the
-# main loop: the cure for the latency above.
+# main loop, which this course's kernels do not.
 #
 # ## What to remember
 #
@@ -440,10 +438,10 @@ check("18.7", tile_amax)
 #
 # </details>
 #
-# <details><summary>3. A residual adds 4.2% to the GEMM at 8192³. What do you expect at 4096×14336×4096, and why does
-# the table say 8.9%?</summary>
+# <details><summary>3. A residual adds 3.7% to the GEMM at 8192³. What do you expect at 4096×14336×4096, and why may the
+# table's 9.9% be more?</summary>
 #
-# About 8.4%: a tile's epilogue is the same, and with half of K its main loop takes half the time. But the plain GEMMs
-# differ, too: at 8192³ it is cooperative, like the fused one, and at the other shape ping-pong.
+# About 7.4%: an epilogue costs a tile the same, and with half of K its main loop takes half the time. But the two rows
+# differ in their schedules, too: the first is cooperative, the second ping-pong with another tile.
 #
 # </details>

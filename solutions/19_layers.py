@@ -8,14 +8,14 @@
 # %% [markdown]
 # # 19 · A layer in a model
 #
-# A kernel behind a Python function works until you call `backward()`, `torch.compile` or `autocast`: each needs to know
-# something about it. Here notebook 18's epilogues become layers of a Llama MLP that torch treats as its own.
+# A kernel behind a Python function works until you call `backward()`, `torch.compile` or `autocast`: each needs facts
+# about it. Here notebook 18's epilogues become layers of a Llama MLP that torch treats as its own.
 #
 # > **After this page you can** derive the gradients of a fused layer as GEMMs, make a kernel an operator of
 # > torch, put it into a model without touching the model's code, and split an MLP's weights so that its GPUs need one
 # > all-reduce.
 # >
-# > **It takes** about 80 minutes, on any machine: without a GPU, kernels are simulated. A Hopper GPU times them.
+# > **It takes** about 80 minutes, on any machine: without a GPU, kernels are simulated.
 
 # %%
 from copy import deepcopy
@@ -54,21 +54,20 @@ def linear_backward(grad, x, weight, gemm):
 check("19.1", linear_backward)
 
 # %% [markdown]
-# One operand of the first GEMM is transposed, and both of the second. The copies cost time: that of a weight of 14,336
-# × 4,096 reads and writes 235 MB, 56 µs at notebook 05's 4.2 TB/s. Notebook 15's kernel would need none, since wgmma
-# takes bf16 operands MN-major, too; the course's own backward passes it `weight.mT` as it is.
+# One operand of the first GEMM is transposed, and both of the second. The copies cost time: for a weight of 14,336 ×
+# 4,096, 235 MB, 56 µs at notebook 05's 4.2 TB/s. Notebook 15's kernel needs none, since wgmma takes bf16 operands
+# MN-major, too; the course's backward passes it `weight.mT` as it is.
 #
 # ## What fusion did not keep
 #
 # Now y = gelu(z), where z = x · Wᵀ + bias. By the chain rule ∂L/∂z = grad · gelu′(z), and from z down it is the linear
-# layer again. But z existed only in registers. There are two ways to get it back, with prices at 4,096 tokens and
+# layer again. But z existed only in registers. Two ways get it back, with prices at 4,096 tokens and
 # 14,336 features:
 #
 # - The kernel stores z along with y, and the backward reads it. That takes about 56 µs, and 117 MB a layer until then.
 # - The backward computes x · Wᵀ again, a third GEMM. That takes no memory, and about 600 µs with K = 4,096.
 #
-# Here you compute it again: memory limits the batch, and the kernel keeps its one output. **Predict**: for which K is
-# it also the faster way?
+# Here you compute it again: memory limits the batch. **Predict**: for which K is it also the faster way?
 #
 # **Exercise 19.2** (about 6 lines). Write `linear_gelu_backward(grad, x, weight, bias, gemm)`: the gradients of x,
 # weight and bias (out,) as a tuple. GELU has its tanh form, x/2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³))), and
@@ -93,12 +92,13 @@ check("19.2", linear_gelu_backward)
 # %% [markdown]
 # A GEMM's time grows with K, and the 56 µs do not: the two are equal near K = 4,096 · 56 / 600, about 380.
 #
-# In bf16, 1 − tanh² loses its digits where tanh is near ±1: compute the elementwise part in fp32, and convert dz back.
+# In bf16, 1 − tanh² loses its digits where tanh is near ±1: compute the elementwise part in fp32, and convert dz back,
+# as `before_gate` does below. Yours is tested in fp64 and fp32 alone.
 #
 # ## The fake: what is known without data
 #
 # When torch.compile traces a model, tensors have shapes and no data; sizes may be symbols, `s0` instead of 5. A
-# function that states an operator's result, its shape, dtype and device, is its **fake**. It must not read data. If it
+# function that states the shape, dtype and device of an operator's result is its **fake**. It must not read data. If it
 # asks for a size's *value*, torch recompiles for each new size. The compiler trusts it, right or wrong.
 #
 # **Exercise 19.3** (about 1 line). Write `linear_fake(x, weight)`: a new tensor like the result of a linear layer,
@@ -117,7 +117,7 @@ def linear_fake(x, weight):
 check("19.3", linear_fake)
 
 # %% [markdown]
-# `len` and `int` do, since they must return numbers, and so does comparing sizes.
+# `len` and `int` do, since they return numbers; so does comparing sizes.
 #
 # ## The registration
 #
@@ -127,11 +127,12 @@ check("19.3", linear_fake)
 # |---|---|---|
 # | eager mode | `custom_op(name, forward, mutates_args=())` | the function itself, which launches the kernel |
 # | `torch.compile`, `torch.export` | `register_fake(fake)` | the result without data |
-# | autograd | `register_autograd(backward, setup_context=keep)` | the backward, built from operators |
+# | autograd | `register_autograd(backward, setup_context=keep)` | the backward; before it `keep(ctx, inputs, output)` |
 # | `autocast` | `register_autocast(device, dtype)` | the dtype to cast to, for one device type |
 # | `torch.cuda.graph` | nothing | but the launch must use the current stream and must not synchronize |
 #
-# A colleague's registration, of a function that needs data, as a kernel does:
+# `custom_op` needs annotations of forward's arguments and result, which may not be a view of an input. A colleague's
+# registration, of a function that needs data, as a kernel does:
 
 
 # %%
@@ -194,10 +195,8 @@ check("19.4", register)
 #
 # Now register the fused kernel. `with_epilogue()` is a function of torch tensors around a GEMM with bias and GELU; your
 # own from 18.3 goes in as `with_epilogue(bias_gelu)`. In bf16 a Hopper GPU runs it in notebook 15's kernel, on the
-# current stream; the CPU simulates it in notebook 10's. Other dtypes torch computes.
-#
-# The backward calls `linear`, the course's operator for A · Bᵀ, since torch.compile traces the backward without data,
-# too.
+# current stream; the CPU simulates it in notebook 10's. Other dtypes torch computes. The backward calls `linear`, the
+# course's operator for A · Bᵀ, since torch.compile traces it without data, too.
 
 # %%
 gelu_kernel = with_epilogue()
@@ -221,7 +220,7 @@ linear_gelu = register("page19::linear_gelu", forward, fake, backward)
 # %% [markdown]
 # `torch.library.opcheck` tests whether the fake agrees with the real result, and whether forward and backward can be
 # traced with symbolic sizes. `gradcheck` compares the backward with finite differences, `gradgradcheck` its derivative.
-# In these dtypes torch computes the product: this tests what you wrote, not the kernel.
+# In these dtypes torch multiplies: this tests what you wrote, not the kernel.
 
 # %%
 torch.manual_seed(10)
@@ -257,18 +256,18 @@ print(f"under autocast: {mine.dtype}, and nn.Linear {theirs.dtype}")
 print(f"the epilogue in bf16: off by {float((mine - exact).abs().max()):.1e} of {float(exact.abs().max()):.2f}")
 
 # %% [markdown]
-# The compiled gradient and torch's, both in fp32, differ only by rounding. In bf16, x, weight and bias are rounded,
-# too, and so is the result: between 4 and 8, bf16 numbers are 2⁻⁵ apart, so that alone is up to 2⁻⁶ = 1.6e-02.
+# The compiled gradient and torch's, both in fp32, differ only by rounding. In bf16 inputs and result are rounded:
+# between 4 and 8, bf16 numbers are 2⁻⁵ apart, so the latter alone is up to 2⁻⁶ = 1.6e-02.
 #
 # ## Into any model
 #
-# A model has hundreds of nn.Linear modules, and you want them on the kernel without touching its code. `KernelLinear`
-# is a subclass with the same parameters; its forward calls `linear`.
+# A model has hundreds of nn.Linear modules. `KernelLinear` is a subclass with the same parameters, whose forward calls
+# `linear`.
 #
 # **Exercise 19.5** (about 4 lines). Write `use_kernels(module)`: every nn.Linear becomes a KernelLinear, whether it is
 # the module itself or below it at any depth. Return the module. Others hold a layer, too: an optimizer its parameters,
-# a hook the layer, and a model may use it in two places, under two names. So each layer stays the same object.
-# Subclasses of nn.Linear stay what they are.
+# a hook the layer, and a model may use it under two names. So each layer stays the same object. Subclasses of nn.Linear
+# stay what they are.
 
 
 # %%
@@ -290,11 +289,10 @@ check("19.5", use_kernels)
 #
 # ## A Llama MLP
 #
-# The fused Llama MLP, down(silu(gate(x)) · up(x)), needs a second operator:
-# `gated_linear(x, gate_up)` is silu(gate(x)) · up(x), where `gate_up` is stored for Hopper: 8 rows of gate, then the
-# same 8 rows of up, and so on. (In the simulator, `with_gate` regroups them in notebook 10's pieces of 32.) It is
-# registered like the first. Its backward, too, multiplies again: the course's `before_gate` returns ∂L/∂(x · gate_upᵀ),
-# and from there your `linear_backward` goes on:
+# The fused Llama MLP, down(silu(gate(x)) · up(x)), needs a second operator: `gated_linear(x, gate_up)` is silu(gate(x))
+# · up(x), where `gate_up` is stored for Hopper: 8 rows of gate, then the same 8 of up, and so on. (In the simulator,
+# `with_gate` regroups them in pieces of 32.) Its backward, too, multiplies again: the course's `before_gate` returns
+# ∂L/∂(x · gate_upᵀ), and from there your `linear_backward` goes on:
 
 # %%
 show_source(before_gate)
@@ -347,8 +345,8 @@ class GatedMLP(nn.Module):
 check("19.6", GatedMLP)
 
 # %% [markdown]
-# The next cell compares a plain MLP with both of yours: its layers swapped by your `use_kernels`, and your `GatedMLP`.
-# **Predict**: which results differ in fp32, and does the gated one lose more digits in bf16 than torch does?
+# The next cell compares a plain MLP, one swapped by your `use_kernels`, and your `GatedMLP`.
+# **Predict**: which results differ in fp32, and does the gated one lose more digits in bf16 than torch?
 
 # %%
 torch.manual_seed(16)
@@ -366,14 +364,15 @@ for name, module in modules.items():
     print(f"bf16: off by {off:.1e} of {float(expected.abs().max()):.2f}")
 
 # %% [markdown]
-# In fp32 torch computes all products: this shows only that the rows are in order. Under autocast the gated one runs the
-# kernel, in the simulator, and rounds once where torch rounds gate, silu, up and the product.
+# In fp32 torch multiplies: this shows only that the rows are in order. Under autocast the gated one runs the kernel, in
+# the simulator, and rounds once where torch rounds gate, silu, up and the product. Each swapped layer breaks the graph
+# under torch 2.11, none under 2.13.
 #
 # ### What it gains
 #
 # The table has Llama 3 8B's MLP in bf16; *two GEMMs, the first gated* is your `GatedMLP`, with the course's kernels.
-# How large can the gain be? Three GEMMs of 4,096 tokens take about 2 ms. The kernels for silu
-# and the product, which the gate does without, read and write 587 MB, five times 117.
+# How large can the gain be? Three GEMMs of 4,096 tokens take about 1.8 ms. The kernels for silu and the product, which
+# the gate does without, read and write 587 MB, five times 117.
 
 # %%
 show_costs("mlp_forward")
@@ -381,9 +380,9 @@ show_costs("mlp_forward")
 # %% [markdown]
 # Swapping nn.Linear gains 2 to 3%. The gated MLP is 11% faster than torch, and 7 to 8% faster than torch.compile, whose
 # kernel of silu and the product still reads gate(x) and up(x). At 4,096 tokens the gate saves 143 µs over *nn.Linear
-# swapped*; at 4.2 TB/s, 587 MB take 140 µs: it is the two kernels that disappear.
+# swapped*; at 4.2 TB/s, 587 MB take 140 µs, about as much as the two kernels that disappear.
 #
-# In training there is memory, too. **Predict**: which matrices does torch keep for the plain MLP's backward? The next
+# In training memory counts, too. **Predict**: which matrices does torch keep for the plain MLP's backward? The next
 # cell counts a token's bytes, on the device `meta`, whose tensors have no data: your operator's fake answers.
 
 # %%
@@ -407,8 +406,8 @@ for name, module in {"plain": plain, "gated": GatedMLP(plain, gated_linear)}.ite
 show_costs("mlp_training")
 
 # %% [markdown]
-# 3.3 ms more, not 1.0: `before_gate` is written in torch, some 13 operations one by one on fp32 matrices of 235 MB.
-# Counted by what each reads and writes, they move 8.3 GB, 2.0 ms at 4.2 TB/s. A fused forward needs a fused backward.
+# 3.3 ms more, not 1.0: `before_gate` is written in torch, 16 operations one by one, most on fp32 matrices of 235 MB.
+# They read and write 8.8 GB, 2.1 ms at 4.2 TB/s; the last 0.2 is open. A fused forward needs a fused backward.
 #
 # ## Two GPUs, one all-reduce
 #
@@ -446,8 +445,8 @@ show_shards(2)
 
 # %% [markdown]
 # The next cell plays two ranks on one machine, then estimates the time of 4,096 tokens on several GPUs: in a ring, a
-# rank sends 2 · (world − 1) / world of the matrix, by NVLink at 450 GB/s (H200's datasheet), or by a network card of
-# 400 Gbit/s.
+# rank sends 2 · (world − 1) / world of the matrix, by NVLink at 450 GB/s (half of the H200 datasheet's 900, both ways),
+# or by a network card of 400 Gbit/s.
 
 # %%
 mlp, x = LlamaMLP(64, 192).requires_grad_(False), torch.randn(8, 64)
@@ -463,15 +462,15 @@ for world in (2, 4, 8):
     print(f"{one_gpu / (one_gpu / world + network):.1f} times as fast as one")
 
 # %% [markdown]
-# With more ranks the GEMMs shrink and the all-reduce grows, so such a split stays within a node. In the backward pass
-# every rank computes one term of x's gradient: one all-reduce again.
+# With more ranks the GEMMs shrink and the all-reduce grows, so such a split stays within a node. In the backward every
+# rank computes one term of x's gradient: one all-reduce again.
 #
 # ## What to remember
 #
 # - The gradients of a linear layer are two GEMMs, with transposed operands.
-# - If fusion does not store an intermediate result, the backward must compute it again.
-# - A kernel becomes a layer once you register facts *about* it: a fake, a backward made of operators, an autocast
-#   dtype.
+# - If fusion does not store an intermediate result, the backward must compute it again. Here that saves 352 MB a
+#   layer; with an unfused elementwise part, training has 0.64 of torch's speed.
+# - A kernel becomes a layer once you register a fake, a backward made of operators, and an autocast dtype.
 # - Split an MLP by features: one all-reduce in the forward, one in the backward.
 #
 # ## Test yourself

@@ -9,14 +9,13 @@
 # %% [markdown]
 # # 20 · Compile once
 #
-# Notebooks 05 to 19 were about GPU time; this one is about host time, which each launch of 19's operators costs. The
-# first call of a GEMM costs the host hundreds of milliseconds, and each later call can cost 45 µs, longer than many
-# kernels run. Where does the first call spend its
-# time, how much of that does the second call repeat, and how cheap can a launch be?
+# Notebooks 05 to 19 were about GPU time; this one is about host time, which every launch costs. The first call of a
+# GEMM costs the host hundreds of milliseconds, and each later call can cost 45 µs, longer than many kernels run. Where
+# does the first call spend its time, how much of that does the second repeat, and how cheap can a launch be?
 #
 # > **After this page you can** predict which calls recompile, cache compiled kernels under a key that is neither too
-# > coarse nor too fine, launch as cheaply as PyTorch does, replay launches from a CUDA graph, let a kernel start before
-# > the one before it has ended, and save kernels for the next process and for other GPUs.
+# > coarse nor too fine, launch as cheaply as PyTorch does, replay launches from a CUDA graph, say what a kernel may do
+# > before its predecessor has ended, and save kernels for the next process and for other GPUs.
 # >
 # > **It takes** about 110 minutes, on any machine, and its appendix about 20 more.
 
@@ -49,11 +48,11 @@ show_launches(
 
 # %% [markdown]
 # Host time is hidden as long as each kernel runs longer than its launch takes. A 5 µs kernel whose launch takes 45 µs
-# leaves the GPU idle for 40 of every 45 µs. (The pictures count the first launch, too.)
+# leaves the GPU idle for 40 of every 45 µs. (The pictures include the first launch.)
 #
 # ## Where a first call's time goes
 #
-# This kernel computes y = 2x and does almost no work, so the overhead dominates:
+# This kernel computes y = 2x, so the overhead dominates:
 
 # %%
 THREADS = 128
@@ -86,8 +85,9 @@ def double(x: cute.Tensor, y: cute.Tensor, stream: CUstream):
 # | loading | the driver puts the kernel on the GPU | yes |
 # | launch | arguments are packed and passed to the driver | yes |
 #
-# The next cell measures the first four on *your* machine; without a GPU it leaves out the fourth. **Predict**: which
-# takes longest for such a small kernel, and which shrinks most when you compile the same function again?
+# The next cell measures the first four on *your* machine; without a GPU it leaves out the fourth. `.fake()` and
+# `make_fake_stream()` stand in for a tensor and a stream. **Predict**: which takes longest for such a small kernel, and
+# which shrinks most when you compile the same function again?
 
 # %%
 from cutlass.cute.runtime import from_dlpack, make_fake_stream
@@ -103,7 +103,7 @@ print("shrinks most:", max(stages, key=lambda stage: getattr(first, stage) - get
 
 # %% [markdown]
 # `cute.compile` caches nothing: it compiles every time you call it. Only the first trace in a process is longer,
-# because it starts the DSL. Next, a real kernel, the GEMM of notebook 13:
+# because it starts the DSL. Next, a real kernel, notebook 13's GEMM, without host code unless your GPU is an sm_80.
 
 # %%
 from tutorlib.kernels.ladder import AMPERE_RUNGS
@@ -114,7 +114,7 @@ for attempt in ("GEMM, first", "GEMM, second"):
     again = show_stages(attempt, gemm, *[matrix.fake() for _ in range(3)], arch="sm_80")
 
 # %% [markdown]
-# The second trace costs about as much as the first. The launch takes microseconds, so do the rest only once.
+# The second trace still costs most of the first. The launch takes microseconds, so do the rest only once.
 #
 # **Exercise 20.1** (about 6 lines). Write `per_call(way, calls, trace, compile, load, launch)`: the average µs per call
 # over the first `calls` calls of a process. The last four arguments are µs; `compile` is lowering, machine code and
@@ -144,8 +144,8 @@ def per_call(way, calls, trace, compile, load, launch):
 check("20.1", per_call)
 
 # %% [markdown]
-# The next cell averages over a thousand calls of the GEMM, with the times of its second compilation; loading and
-# launching are round numbers.
+# The next cell averages over a thousand calls of the GEMM, with the times of its second compilation (host code only if
+# printed); loading and launching are round numbers.
 
 # %%
 for way in ("nothing kept", "traced each time", "kept", "loaded"):
@@ -153,13 +153,13 @@ for way in ("nothing kept", "traced each time", "kept", "loaded"):
     print(f"{way:18}{us:12,.1f} µs a call")
 
 # %% [markdown]
-# The second line is the default: every call of this GEMM costs its trace, because the DSL must trace your function to
-# learn that nothing has changed.
+# The second line is the default: every call of this GEMM costs its trace, from which the DSL learns that nothing has
+# changed.
 #
 # ## What compiles again
 #
-# To cache compiled functions yourself, you must know which calls can share one. A direct call compiles exactly when its
-# IR is new, so the DSL can tell. **Predict** the number of compilations on each line.
+# Which calls can share a compiled function? A direct call compiles exactly when its IR is new, so the DSL can tell.
+# **Predict** the number of compilations on each line.
 
 
 # %%
@@ -203,17 +203,18 @@ compiles("factors 3.0, 2, 3.0, 2.0", [(free(8, 16), factor) for factor in (3.0, 
 # |---|---|
 # | static layout | every size and stride |
 # | `mark_layout_dynamic()` | only the rank, and which mode has stride 1 |
-# | `mark_compact_shape_dynamic(mode=0)` | the sizes of the other modes, and the order of the strides |
+# | `mark_compact_shape_dynamic(mode=0)` | which mode, the sizes of the others, and the order of the strides |
 # | dtype, alignment | both; the alignment is what CuTe may assume, by default an element's size |
 # | Constexpr | the value, a constant in the code |
 #
 # The last line counts only 3.0 and 2: 2.0 was compiled on the second line. So 2 and 2.0 produce different code,
-# although they are the same key of a Python dictionary.
+# although they are one key of a Python dictionary.
 #
 # **Exercise 20.2** (about 10 lines). Write `compilations_of(calls)`: how many compilations a sequence of direct calls
-# `f(x, factor)` needs in a new process. `x` is a matrix without gaps, no size is 1, and `factor` is a Constexpr. A call
-# is a tuple `(dtype, shape, stride, align, marked, factor)`; `marked` is `"static"`, `"layout"` for
-# `mark_layout_dynamic`, or the number of the mode given to `mark_compact_shape_dynamic`; `align` is a number of bytes.
+# `f(x, factor)` needs in a new process. `x` is a matrix without gaps, no size is 1 (either mode might then have stride
+# 1), and `factor` is a Constexpr. A call is a tuple `(dtype, shape, stride, align, marked, factor)`; `marked` is
+# `"static"`, `"layout"` for `mark_layout_dynamic`, or the number of the mode given to `mark_compact_shape_dynamic`;
+# `align` is in bytes.
 
 
 # %%
@@ -236,7 +237,7 @@ def compilations_of(calls):
 check("20.2", compilations_of)
 
 # %% [markdown]
-# Variables that the function captures from outside become constants of the IR, too. **Predict** the two results:
+# Variables that the function takes from outside become constants of the IR, too. **Predict** the two results:
 
 # %%
 SCALE = 2.0
@@ -257,7 +258,7 @@ print("kept:", ones[0], "called directly:", ones[1])
 
 # %% [markdown]
 # The direct call traced again and saw the new value; the compiled function kept the old one. So make any value that can
-# change an argument; if it is a Constexpr, it belongs in the key of your cache.
+# change an argument, and any Constexpr a part of your cache's key.
 #
 # ## The key
 #
@@ -268,7 +269,7 @@ print("kept:", ones[0], "called directly:", ones[1])
 #
 # **Exercise 20.3** (about 8 lines). Write `cache_key(tensors, constants, arch)`: a key for a dictionary. `tensors` are
 # torch tensors, each with exactly one stride of 1 and no size of 1; `constants` is a tuple, the Constexpr arguments;
-# two of them need one compilation if type and value are equal, so `True` and `1` need two. `arch` is the GPU
+# two of them need one compilation if type and value are equal, so `True` and `1` need two (none is −0.0). `arch` is the
 # architecture, such as `"sm_90a"`. Calls that can share a compilation must have equal keys; all others must have
 # different ones.
 #
@@ -292,10 +293,9 @@ def cache_key(tensors, constants, arch):
 check("20.3", cache_key)
 
 # %% [markdown]
-# A key that is too coarse runs the wrong code. A key that is too fine compiles too often, and the cache leaks memory.
+# Too coarse a key runs the wrong code; too fine a key compiles too often, and the cache leaks memory.
 #
-# With such a key the cache is a dictionary. It compiles first and inserts then, so that a compilation that fails is
-# tried again:
+# With such a key the cache is a dictionary. It inserts after compiling, so a compilation that fails is tried again:
 
 
 # %%
@@ -337,7 +337,7 @@ for dtype in (torch.float32, torch.float16):
 # %% [markdown]
 # ## What is left of a call
 #
-# The next cell computes y = αx + y for four elements on your CPU, in four ways and with PyTorch's own operator.
+# The next cell computes y = αx + y for four elements on your CPU, in four ways and with PyTorch.
 # **Predict** the order of magnitude of each.
 
 
@@ -431,7 +431,8 @@ check("20.4", for_torch)
 #     cute.runtime.load_module(str(file), enable_tvm_ffi=True)[name]
 #
 # Several processes may do this at once, and any of them may die while it writes: a file with the final name must always
-# be complete. `os.replace(a, b)` renames atomically within one file system. Leave no other file in `folder`.
+# be complete. `os.replace(a, b)` renames atomically within one file system. A call that returns leaves no other file in
+# `folder`. (`export_to_c` takes any suffix but `.ll` and `.bc`.)
 
 
 # %%
@@ -496,14 +497,14 @@ with tempfile.TemporaryDirectory() as folder:
     print(subprocess.run(new, capture_output=True, text=True, check=True).stdout)
 
 # %% [markdown]
-# The longest step imports `tvm_ffi`, once for all functions; on the H200 it is probably most of the time, too. The
-# kernel reaches the GPU at its first launch, so call each kernel once before the service takes requests.
+# The longest step imports `tvm_ffi`, once for all functions. A kernel reaches the GPU at its first launch, so call each
+# once before the service takes requests.
 #
 # ## For a GPU that you do not have
 #
-# Neither compiling nor saving needs a GPU; only linking the host code into a process and the steps after it do. So one
-# machine can build kernels for all of your GPUs: pass stand-ins for the tensors, and name the **target**. The cell
-# reads it back from the PTX and from the machine code's ELF header, byte 49 in its flags:
+# Only linking the host code into a process and the steps after it need a GPU. So one machine can build kernels for all
+# of your GPUs: pass stand-ins for the tensors, and name the **target**. The cell reads it back from the PTX and from
+# byte 49 of the machine code's ELF header:
 
 # %%
 with tempfile.TemporaryDirectory() as folder:
@@ -547,7 +548,7 @@ with tempfile.TemporaryDirectory() as folder:
 #   serves every x with the same key; `stream` is a `CUstream`
 #
 # Compile once for each key, and capture each graph once. A later call that can share a graph costs a copy and a replay:
-# it launches nothing and waits for nothing. The caller's tensors are only read, and no replay may depend on them. What
+# it launches and waits for nothing. The caller's tensors are only read, and no replay may depend on them. What
 # must two calls have in common to share compiled functions, and what to share a graph? And whose key decides what you
 # compile, if the graph reads your buffer in place of the caller's x?
 #
@@ -597,29 +598,30 @@ check("20.6", replayed)
 # shape, too, so graphs suit a service with a few fixed shapes. What to compile follows from the key of your buffer,
 # which may be aligned where the caller's x is not.
 #
-# The table shows the cost per launch of `double` on an H200: **host**, until the call returns, and **until done**,
-# until the GPU has finished the last of another, long series, divided by their number. "Kept" is a compiled function in
-# a variable, "kept in a dictionary" one in `CompiledKernels`.
+# The table shows the cost per launch of `double` on an H200: **host**, until the call returns (a replay's time over its
+# launches), and **until done**, until the GPU has finished the last of another, long series, divided by their number.
+# "Kept" is a compiled function in a variable, "kept in a dictionary" one in `CompiledKernels`.
 
 # %%
 show_later_calls("NVIDIA H200")
 
 # %% [markdown]
-# A way's host time is hidden if kernels run longer than that. In the first picture, DLPack with a dictionary is the top
-# row; TVM-FFI just suffices for 5 µs kernels, and a graph for those of 1 µs.
+# In the first picture, DLPack with a dictionary is the top row; TVM-FFI just suffices for 5 µs kernels, a graph for
+# those of 1 µs.
 #
 # Only TVM-FFI without the dictionary and the two graphs are cheaper than `torch.add`. A graph of one launch costs the
-# driver a launch: it saves only the arguments' checks and packing. Building the key takes about as long as the launch,
-# so look a kernel up once, before the loop that calls it, if no call in the loop can change the key. Only in the graph
-# of 20 launches does the GPU set the pace.
+# driver a launch, too, but no checks and packing of arguments. Building the key takes about as long as the launch, so
+# look a kernel up once, before the loop that calls it, if no call in it can change the key. Only in the graph of 20
+# launches does the GPU set the pace.
 #
 # ## The next kernel, before this one has ended
 #
 # Between two kernels of one stream the GPU pauses: the second starts when the first has ended. With **programmatic
 # dependent launch** (PDL, from Hopper on), `use_pdl=True`, the second may start earlier and do whatever does not depend
-# on the first. `cute.arch.griddepcontrol_wait()` in it returns when the first has ended and its stores are visible;
-# `griddepcontrol_launch_dependents()` in the first says when the second may start. Without the wait, the second may
-# read numbers that are not written yet. The simulator reports that, even where the result is right:
+# on the first. `griddepcontrol_launch_dependents()` in the first says when, by default at its end.
+# `cute.arch.griddepcontrol_wait()` in the second returns when the first has ended and all its stores are visible, even
+# those after the signal. Without the wait, the second may read numbers that are not written yet. The simulator reports
+# that, even where the result is right:
 
 
 # %%
@@ -671,7 +673,8 @@ for waits in (False, True):
 # choose, and how many compilations do they need?</summary>
 #
 # Only M dynamic (<code>mark_compact_shape_dynamic(mode=0)</code> for A and C), and B static. One compilation is enough,
-# and the compiler still knows N and K. With static layouts there would be up to 4,096.
+# M = 1 included, since you name the mode, and the compiler still knows N and K. With static layouts there would be up
+# to 4,096.
 #
 # </details>
 #
