@@ -11,9 +11,9 @@
 # Four thread blocks share a row-major matrix. Which elements does thread 17 of block 1 load? You can derive a formula
 # full of `//` and `%`. Then the rows are padded, or the tile size changes, and you derive it again.
 #
-# Notebook 02 had a better way: `cute.local_tile` computes a tile from the layout of the whole. It is built from a few
-# operators that take layouts and return a layout: compose, divide, repeat, invert. Each obeys a law of one line. On
-# this page you write them, and answer the question about thread 17 for any matrix.
+# Notebook 02 had a better way: `cute.local_tile` computes a tile from the layout of the whole. It is built from
+# operators on layouts: compose, divide, repeat, invert. Each obeys a law of one line. On this page you write them, and
+# answer the question about thread 17.
 #
 # > **After this page you can** cut a matrix into tiles, arrange threads over a tile, predict the results of CuTe's
 # > operators and tell when they are wrong, and bound the width of a copy.
@@ -31,8 +31,8 @@ from tutorlib import (
 
 # %% [markdown]
 # `tl` is `tensor_layouts`, which has all operators in Python. Where an exercise needs an operator of an earlier one,
-# call `tl`'s, solved or not: `tl.coalesce`, `tl.compose`. CuTe's own algebra runs on the CPU, too. `ask` puts a list of
-# questions to it and returns layouts or numbers, or `Refused`; the next cell's `cute_says` asks one and returns `text`.
+# call `tl`'s, solved or not: `tl.coalesce`, `tl.compose`. CuTe's own algebra runs on the CPU, too: `ask` puts questions
+# to it and returns layouts or numbers, or `Refused`; the next cell's `cute_says` asks one and returns `text`.
 
 
 # %%
@@ -51,19 +51,18 @@ print(cute_says("size", layout("(4,3):(5,1)")), cute_says("cosize", layout("(4,3
 #
 # > (A ∘ B)(i) = A(B(i)) for every i, and B's coordinates stay valid
 #
-# A is a matrix in memory. B picks elements of it, by index, in an order of its own. A ∘ B gives their offsets. Here A
-# is a row-major 4×8, and B takes every second index. b's 8 is a's ninth cell, counted down the columns: (0, 2), offset
+# A is a matrix in memory. B picks elements of it, by index, in its own order. A ∘ B gives their offsets. Here A is a
+# row-major 4×8, and B takes every second index. b's 8 is a's ninth cell, counted down the columns: (0, 2), offset
 # 2. Click a cell of a∘b to see where it comes from.
 
 # %%
 explore_compose("(4,8):(8,1)", "(4,4):(2,8)")
 
 # %% [markdown]
-# Indices run down the columns, first mode fastest, so every second index is rows 0 and 2 of each column in turn.
+# Indices run down the columns, so every second index is rows 0 and 2 of each column in turn.
 #
-# Any B that lists indices in another order gives another view of A. In the next cell, B pairs each of the columns 0 to
-# 3 with the column four further right, 16 indices away. Its coordinates are (row, (which of the two, which pair)).
-# Which offset has row 1, second column of pair 3?
+# In the next cell, B pairs each of the columns 0 to 3 with the column four further right, 16 indices away. Its
+# coordinates are (row, (which of the two, which pair)). Which offset has row 1, second column of pair 3?
 
 # %%
 A = layout("(4,8):(8,1)")
@@ -106,7 +105,7 @@ show_layouts({"column-major": "(4,8):(1,4)", "its coalesce": "32:1"})
 print(text(tl.coalesce(layout("(2,(1,6),4):(1,(9,2),16)"))))
 
 # %% [markdown]
-# 2:1 and 6:2 became 12:1. The 4:16 remains. The mode of extent 1 is gone: its coordinate is always 0.
+# 2:1 and 6:2 became 12:1, 4:16 remains, and the mode of extent 1 is gone: its coordinate is always 0.
 #
 # **Exercise 03.2** (about 6 lines). Complete `coalesce(layout)`. The loop visits the flat modes from left to right;
 # decide what each does to `modes`, the list of those that you kept.
@@ -136,8 +135,7 @@ check("03.2", coalesce)
 
 # %% [markdown]
 # Two neighbors s:d and t:e are one mode exactly if e = s·d. If the first mode of coalesce(L) is n:1, then n consecutive
-# elements are contiguous in memory: you will use that to find the width of a copy. (A *coalesced* access, of notebook
-# 02, is another thing.)
+# elements are contiguous in memory. (A *coalesced* access, of notebook 02, is another thing.)
 #
 # ## How a composition is computed
 #
@@ -155,9 +153,10 @@ check("03.2", coalesce)
 # **Exercise 03.3** (about 9 lines). Complete `compose(a, b)`. When the loop comes to a mode of A, `left` elements of B
 # remain, `step` apart, counted in this mode's coordinate. Find a condition for each row of the table. Then either set
 # `take`, the number of elements placed in this mode; or change `step` and go on to the next mode; or raise
-# `ValueError`. `step % extent`, `extent % step` and `left % take` must each be 0 where you divide, even where a
-# layout happens to exist; where all elements fit, nothing is divided. A's last mode is not in the loop. It takes all
-# that is left, even past its end.
+# `ValueError`. In the third row `left` = 8 and `step` = 2: two elements fit, so `take` = 2, and four are left, now 1
+# apart. Every division must leave no remainder, or you raise, even if a layout exists, as for 2:6 in the first A (0,
+# 17). Where all elements fit, nothing is divided. A's last mode, not in the loop, takes all that is left, even past
+# its end.
 
 
 # %%
@@ -208,13 +207,13 @@ for B in (layout("3:4"), layout("4:4")):
     print(f"{text(B)}: A(B(i)) is {[A(B(i)) for i in range(size(B))]}; CuTe: {cute_says('composition', A, B)}")
 
 # %% [markdown]
-# The second answer is wrong, and CuTe reports no error: 6/4 is rounded up to two, which divides 4, so the offsets are
-# 0, 32, 2, 34. Your `compose` refuses both, because 6/4 has a remainder.
+# The second answer is wrong, without an error: 6/4 is rounded up to two, which divides 4, so the offsets are 0, 32, 2,
+# 34. Your `compose` refuses both, because 6/4 has a remainder.
 #
 # A composition can be wrong for a second reason: B's modes are composed one by one. That assumes that the sum of their
-# indices never crosses into A's next column. [CuTe's
+# indices never crosses into A's next column. For this step, [CuTe's
 # documentation](https://docs.nvidia.com/cutlass/media/docs/cpp/cute/02_layout_algebra.html#computing-composition) asks
-# for a B that is *injective*, one that picks no element twice. That is not enough. This B picks six different elements,
+# for a B that is *injective*: it picks no element twice. That is not enough. This B picks six different elements,
 # each of its modes stays in A's first column, and yet:
 
 # %%
@@ -226,9 +225,9 @@ print("CuTe's R(i):", [R(i) for i in range(6)], " R =", text(R))
 
 # %% [markdown]
 # At B's last coordinate, 4 + 3 is index 7: the sum carries into A's second column, which begins at offset 7. Neither
-# mode alone reaches it, so R misses the gap between the columns. Your `compose` returns the same R, for the same
-# reason. Nothing can carry if all extents and strides are powers of two and B is injective, because each mode of B then
-# has bits of its own. In all other cases, test the law: `all(R(i) == A(B(i)) for i in range(size(B)))`.
+# mode alone reaches it, so R misses the gap between the columns, and so does your `compose`'s R. Nothing can carry if
+# all extents and strides are powers of two and B is injective, because each mode of B then has bits of its own.
+# Otherwise, test the law: `all(R(i) == A(B(i)) for i in range(size(B)))`.
 #
 # ## Logical divide: cut into tiles
 #
@@ -304,8 +303,8 @@ check("03.5", logical_divide)
 # %% [markdown]
 # ### When the tile does not divide
 #
-# CuTe rounds the number of tiles up. Ten elements in tiles of four give three tiles, and the third one extends past the
-# end: a kernel needs the predicate of notebook 02.
+# CuTe rounds the number of tiles up. Ten elements in tiles of four give three tiles, the third past the end: a kernel
+# needs a predicate.
 
 # %%
 print(cute_says("logical_divide", layout("10:1"), layout("4:1")))
@@ -320,8 +319,9 @@ A, B = layout("(10,2):(2,1)"), layout("4:1")
 print(text(R), " element (0, 3):", R(0, 3), " but index 12 is at", A(12))
 
 # %% [markdown]
-# That is the fourth wrong answer on this page. The cure is to cut each mode on its own: then only the edge tiles extend
-# past the end.
+# That is the fourth wrong answer on this page. A ∘ 5:4, with the law's five starts, CuTe would refuse, since `take` = 3
+# does not divide 5. But it rounds up in each column and composes six starts, 6:4. The cure is to cut each mode on its
+# own: then only the edge tiles extend past the end.
 #
 # ## Zipped divide: a tile for each block
 #
@@ -330,7 +330,7 @@ print(text(R), " element (0, 3):", R(0, 3), " but index 12 is at", A(12))
 #
 # > R((i₀, i₁), (j₀, j₁)) = A(i₀ + a·j₀, i₁ + b·j₁) for the tiler (a,b)
 #
-# So its first mode is a tile, its second the grid of tiles. A thread block indexes the grid and keeps the tile.
+# A thread block indexes the second mode, the grid of tiles, and keeps the first, the tile.
 
 # %%
 show_divide("(8,6):(6,1)", (4, 3))
@@ -342,14 +342,11 @@ print("zipped: ", text(tl.zipped_divide(A, tiler)))
 print("tiled:  ", text(tl.tiled_divide(A, tiler)))
 
 # %% [markdown]
-# All have the same four modes, in other brackets. With a tiler, logical divide leaves the pair (inside, outside) of
-# each mode together. **Tiled divide** keeps the tile in one mode and separates the modes of the grid, so a kernel can
-# write `tiled(tile, x, y)`.
+# All have the same four modes. With a tiler, logical divide leaves the pair (inside, outside) of each mode together.
+# **Tiled divide** keeps the tile in one mode and separates the modes of the grid, so a kernel can write `tiled(tile, x,
+# y)`. To CuTe a plain number n in a tiler means n:1; give `tl` a `Layout(n, 1)`, as here.
 #
-# To CuTe a plain number n in a tiler means n:1. To `tl` it means something else on a nested mode, so give `tl` a
-# `Layout(n, 1)`, as here.
-#
-# Here the last tiles extend past the end. Click a cell, a hatched one, too, to find it on the other side.
+# Here the last tiles extend past the end. Click a cell to find it on the other side; a hatched one has none.
 
 # %%
 explore_divide("(10,8):(8,1)", "(4,4)")
@@ -374,7 +371,7 @@ check("03.6", zipped_divide)
 
 # %% [markdown]
 # Most CuTe kernels begin with `gA = cute.local_tile(mA, tile, block)`. A block needs the offset at which its tile
-# begins, which differs from block to block, and the layout inside, which does not.
+# begins, and the layout inside, which is the same for all.
 #
 # **Exercise 03.7** (about 2 lines). Write `block_tile(layout, tile, block)`: the pair (offset, Layout of the tile).
 # `tile` is (rows, columns) and `block` is (tile row, tile column). It has to work for nested modes, too.
@@ -392,14 +389,17 @@ def block_tile(layout, tile, block):
 check("03.7", block_tile)
 
 # %% [markdown]
+# That is half the answer about thread 17: in a row-major 16×32 matrix, block (0, 1) of tiles of 8×16 begins at offset
+# 16 and has the layout (8,16):(32,1).
+#
 # ## Products: repeat a block
 #
-# A division takes a large layout apart. A product builds one from copies. Say four threads share a 2×8 tile, four
-# elements each, and every place of the tile needs its number, thread + 4 · value. `threads`, (2,2):(2,1), numbers one
-# element of each thread; four copies of this block number the tile.
+# A product builds a layout from copies. Say four threads share a 2×8 tile, four elements each, and every place of the
+# tile needs its number, thread + 4 · value. `threads`, (2,2):(2,1), numbers one element of each thread; four copies of
+# this block number the tile. (In `values`, the stride of the extent 1 is never used.)
 #
-# The **logical product**, A ⊗ B, lists the copies of a block A in the order of a grid B. The complement A\*, here with
-# the bound size(A) · cosize(B), says where copies can begin:
+# The **logical product**, A ⊗ B, lists the copies of a block A in the order of a grid B. The complement A\*, with room
+# for cosize(B) copies (the bound size(A) · cosize(B)), says where they can begin:
 #
 # > (A ⊗ B)(i, j) = A(i) + A\*(B(j)): element i of copy j
 
@@ -410,18 +410,18 @@ show_product(threads, values)
 # %% [markdown]
 # ⊗ gives (inside the block, which copy). To use the result as a matrix you need (row, column), so pair rows with rows
 # and columns with columns. There are two orders. A **blocked product** runs inside the block first, so each block stays
-# in one piece. A **raked product** runs over the copies first, so the blocks are interleaved like the teeth of rakes.
-# The numbers of thread 0 are outlined. Which product gives a thread four neighbors, which it can load at once?
+# in one piece. A **raked product** runs over the copies first, so the blocks are interleaved. The numbers of thread 0
+# are outlined. Which product gives a thread four neighbors, which it can load at once?
 
 # %%
 products = {"blocked": tl.blocked_product(threads, values), "raked": tl.raked_product(threads, values)}
 show_layouts(products, outlined=range(0, 16, 4))
 
 # %% [markdown]
-# The raked one: exercise 03.11 builds on it. The blocked one repeats a small layout over a tile, as notebook 04 does.
+# The raked one: 03.11 builds on it. The blocked one repeats a small layout over a tile, as in notebook 04.
 #
 # **Exercise 03.8** (about 4 lines). Write `blocked_product(block, grid)` for two matrices. `tl.logical_product` has all
-# of its modes, in other brackets.
+# of its modes, in other brackets. (The raked product has the same pairs, each in the other order.)
 
 
 # %%
@@ -503,7 +503,7 @@ for name, b in {"itself": row_major, "padded rows": row_padded, "columns": colum
 # %% [markdown]
 # **Exercise 03.10** (about 4 lines). Write `common_vector(a, b)`: the number of elements, from offset 0 on, that are
 # contiguous and in the same order in both. From which part of the printed B ∘ R can you read the number at the end of
-# each line? (`flatten((x.shape,))[0]` is the first extent of any layout.)
+# each line? (`flatten(x.shape)[0]` is the first extent of any layout.)
 
 
 # %%
@@ -519,12 +519,10 @@ def common_vector(a, b):
 check("03.10", common_vector)
 
 # %% [markdown]
-# A copy from rows to padded rows can be as wide as a row. From rows to columns it moves one element at a time, whatever
-# the tile.
+# A copy from rows to padded rows can be as wide as a row. From rows to columns it moves one element at a time.
 #
-# The number is an upper limit, because *alignment* counts, too. An access of 16 bytes needs an address that is a
-# multiple of 16. With rows of 65 values of bf16, row 1 begins at byte 130. (`n & -n` is the largest power of two that
-# divides n.)
+# The number is an upper limit: an access of 16 bytes also needs an address that is a multiple of 16. With rows of 65
+# bf16, row 1 begins at byte 130. (`n & -n` is the largest power of two that divides n.)
 
 # %%
 for stride in (64, 65, 66, 68, 72):
@@ -534,8 +532,8 @@ for stride in (64, 65, 66, 68, 72):
 # %% [markdown]
 # ## Thread-value layouts: which thread copies which element
 #
-# The last step distributes a tile over the threads of a block. Here 8×4 threads, numbered by rows, take four neighbors
-# of a row each. Their raked product maps (row, column) to the number thread + 32 · value:
+# The last step distributes a tile over threads. Here 8×4 threads, numbered by rows, take four neighbors of a row each.
+# Their raked product maps (row, column) to the number thread + 32 · value:
 
 # %%
 threads, values = layout("(8,4):(4,1)"), layout("(1,4):(4,1)")
@@ -571,8 +569,8 @@ def layout_tv(threads, values):
 check("03.11", layout_tv)
 
 # %% [markdown]
-# CuTe calls it `make_layout_tv`. A `TiledCopy` combines a TV layout with a copy instruction. Change the threads below
-# to `(8,4):(1,8)`. **Predict:** which of them then read row 0?
+# CuTe calls it `make_layout_tv`; notebook 05 combines it with a copy instruction to a `TiledCopy`. Change the threads
+# below to `(8,4):(1,8)`. **Predict:** which of them then read row 0?
 
 # %%
 explore_tv("(8,4):(4,1)", "(1,4):(4,1)", "(8,16)")
@@ -583,13 +581,13 @@ explore_tv("(8,4):(4,1)", "(1,4):(4,1)", "(8,16)")
 # ## Thread 17 of block 1
 #
 # The matrix is 16×32, stored by rows. Each of four blocks has a tile of 8×16 and the 32 threads of the picture.
-# Neighboring blocks take neighboring tiles of a row, as in notebook 02, so block 1 has tile (0, 1), which begins at
-# column 16. In the picture, thread 17 is in row 4, and its values begin at column 4. So its first element is (4, 20),
-# at offset 4·32 + 20 = 148.
+# Neighboring blocks take neighboring tiles of a row, so block 1 has tile (0, 1), which begins at column 16. In the
+# picture, thread 17 is in row 4, and its values begin at column 4. So its first element is (4, 20), at offset 4·32 + 20
+# = 148.
 #
 # **Exercise 03.12** (about 2 lines). Write `thread_tile(matrix, tile, block, tv)`: the pair (offset, Layout). The
 # layout takes (thread, value), and offset + Layout(thread, value) is the element's place in memory. `tile` and `block`
-# are those of exercise 03.7, and `tv` maps (thread, value) to an index of the tile.
+# are those of exercise 03.7 (call yours), and `tv` maps (thread, value) to an index of the tile.
 
 
 # %%
@@ -604,7 +602,7 @@ def thread_tile(matrix, tile, block, tv):
 check("03.12", thread_tile)
 
 # %% [markdown]
-# Now let CuTe answer. It composes the tile's mode with the thread-value layout and leaves the grid of tiles as it is:
+# Now let CuTe answer. It composes the tile's mode with the thread-value layout and leaves the grid of tiles (`None`):
 
 # %%
 from cutlass import cute
@@ -624,7 +622,7 @@ print("yours:", [begin + share(17, value) for value in range(4)])
 
 # %% [markdown]
 # If the rows are padded to 40 elements, or the matrix is stored in blocks, only `matrix` changes. The kernels of this
-# course do these two steps with `cute.local_tile` and `thr_copy.partition_S`.
+# course do these two steps with `cute.local_tile` and `thr_copy.partition_S` (notebook 05).
 #
 # ## What to remember
 #
@@ -640,8 +638,7 @@ print("yours:", [begin + share(17, value) for value in range(4)])
 # | layout_tv(T, V) | right inverse of the raked product | a `TiledCopy`'s threads and values |
 #
 # - Each law is a test that you can run. Four times on this page the answer of CuTe (nvidia-cutlass-dsl 4.8.1) broke
-#   one, without an error.
-# - None of the four can happen if all extents and strides are powers of two and B picks no index twice.
+#   one, without an error. None can if all extents and strides are powers of two and B picks no index twice.
 #
 # ## Test yourself
 #

@@ -100,8 +100,8 @@ def demand(divides, what):
 # Thread *t* copies row *t* of the tile, from left to right.
 #
 # The picture shows a miniature: 8 threads, a tile of 8×4. Each color is a thread; *V3* is the fourth element that it
-# copies. All threads execute the same instruction at the same time, so look at one value, say *V0* everywhere: how far
-# apart in memory are its eight elements?
+# copies. A warp's threads execute the same instruction at the same time, so look at *V0* everywhere: how
+# far apart in memory are its eight elements?
 
 # %%
 show_tv("(8,4):(1,8)", (8, 4), "naive: a thread has a row")
@@ -362,9 +362,9 @@ check("05.4", vectorized)
 show_sweep("copy_rungs")
 
 # %% [markdown]
-# Loads first, or vectors: either alone brings nearly the whole gain. Both put more bytes in flight. Combining the two,
-# a wider tile and more threads each add a little. The ± is the spread of one run. On another day the last kernel had 1%
-# more of torch's speed (05.4 below).
+# Loads first, or vectors: either alone brings more than 80% of the gain. Both put more bytes in flight. Combining the
+# two, a wider tile and more threads each add a little. The ± is the spread of one run. On another day the last kernel
+# had 1% more of torch's speed (05.4 below).
 #
 # **Keep this:** a fast copy has wide accesses, neighboring elements in neighboring threads, and many loads in flight
 # before any thread waits. The TiledCopy provides the first two; the order of your lines the third.

@@ -124,8 +124,8 @@ for side in (64, 128, 256):
 # runs fastest, so a wave covers slightly more than two columns of C's tiles: it reads **all** of A's tiles and three
 # rows of B's.
 #
-# Now make the wave a rectangle, here in miniature: 16×16 tiles, 32 blocks in flight. Each
-# color is a wave. In the margins, green marks the rows of A's tiles and the columns of Bᵀ's that the first wave reads.
+# Now make the wave a rectangle, here in miniature: 16×16 tiles, 32 blocks in flight. Each color is a wave. In the
+# margins, green marks the rows of A's tiles and the columns of Bᵀ's that the first wave reads.
 
 # %%
 small, in_flight = (16, 16), 32
@@ -172,8 +172,8 @@ explore_block_order(rows=32, columns=32, in_flight=h200.sms, l2_mb=half_of_l2)
 show_sweep("tile_rungs")[:2]
 
 # %% [markdown]
-# The order gains at 8192 alone; the differences at 2048 and 4096 are noise. At 4096 A has 34 MB, of which an L2 of 63
-# MB can keep much from wave to wave, whatever the order. At 8192 A has 134 MB.
+# The order gains at 8192 alone; the differences at 2048 and 4096 are noise. At 4096 A has 34 MB, of which even half
+# of the 63 MB of L2 can keep much from wave to wave, whatever the order. At 8192 A has 134 MB.
 #
 # ## The shape of a tile
 #
@@ -275,7 +275,7 @@ for name, made in zip(ways, compiled_ways, strict=True):
 # ## Searching a space
 #
 # Tile, depth, CTAs, warps: you cannot know the best combination for a shape in advance, but you can try them all.
-# Arithmetic rules out half before the first is compiled. An SM has 65,536 registers. How does the compiler divide them?
+# Arithmetic rules out half beforehand. An SM has 65,536 registers. How does the compiler divide them?
 
 # %%
 for warps, occupancy in [(4, 1), (8, 1), (4, 2), (8, 2), (4, 4)]:
@@ -402,7 +402,7 @@ for side in (2048, 4096, 8192):
 # </details>
 #
 # The host picks the number of blocks: one per SM, half as many when a tile takes two CTAs, and never more than C has
-# tiles. The error is bf16's: between 32 and 64, its numbers are 0.25 apart.
+# tiles. The error is bf16's: from 64 on, its numbers are 0.5 apart.
 
 
 # %%
@@ -497,7 +497,7 @@ show_ladder("07")
 # else would you try?</summary>
 #
 # 140 tiles are two waves, the second with 8 tiles: the SMs work 53% of the time, and a persistent grid changes nothing
-# about that. 280 tiles of 64×128 keep them at work 71% of the time, but in the heatmap have about 60% of the speed.
+# about that. 280 tiles of 64×128 keep them at work 71% of the time, but in the heatmap have 60% of the speed at most.
 # Rather cut K, as notebook 08 does.
 #
 # </details>

@@ -12,7 +12,7 @@
 # row-major bf16, accumulated in fp32. The entry point is `gemm(a, b, c)`.
 #
 # You write its parts one at a time, and at the end the kernel around them, from an empty cell: on an H200 at 4096³ the
-# course's reaches 393 TFLOP/s, about half of cuBLAS's speed.
+# course's reaches 398 TFLOP/s, about half of cuBLAS's speed.
 #
 # > **After this page you can** write a tensor-core GEMM in CuTe: swizzled shared memory, cp.async with zeros at the
 # > edges, operands by ldmatrix, mma.sync, a main loop whose barriers you can defend, and stores of whole sectors.
@@ -833,8 +833,8 @@ with suppress(NotImplementedError):
     print(f"all blocks load {loaded / 1e9:.2f} GB: in 350 µs {loaded / 350e6:.1f} TB/s; memory has 4.8")
 
 # %% [markdown]
-# So L2 serves part of the loads, and for at least 130 µs no tensor core multiplies: they wait for loads. The next page
-# lets the two overlap.
+# So L2 serves part of the loads, and the tensor cores idle over a third of the time, probably awaiting loads. The
+# next page lets the two overlap.
 #
 # ## What to remember
 #

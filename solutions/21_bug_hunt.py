@@ -9,8 +9,8 @@
 # # 21 · A bug hunt
 #
 # A colleague sends you forty lines of code and one sentence: "the last rows are wrong", "it has been hanging since
-# Tuesday", "it works on my machine". How do you find the bug, and how do you *know* that you have found it? The kernels
-# are written in CuTe, cuTile and CUDA C++, and each has one bug that engineers really write.
+# Tuesday", "it works on my machine". How do you find the bug, and *know* that you have found it? The kernels are in
+# CuTe, cuTile and CUDA C++, and each has one bug that engineers really write.
 #
 # > **After this page you can** reduce a failure to a small input that exposes it, trace it to a line and a cause, find
 # > races in kernels whose results are right, and fix a kernel that you did not write without losing what makes it fast.
@@ -27,11 +27,12 @@ from tutorlib.notebook.hunt import BUGS, CAUSES, Diagnosis, as_it_is, output_of,
 # %% [markdown]
 # ## A method
 #
-# 1. **Read the symptom.** Where is the result wrong: in a column, in a tail, everywhere? Since when? Above all, where
-# is it *right*? 2. **Make it small.** Halve one size, and keep the half that still fails: one block, one tile, two
-# steps of the loop. A bug that appears at 17 and not at 16 almost names its line. 3. **Use the tool that can see it.**
-# Each tool detects one kind of fault. 4. **Predict, then look.** "If it is this, then row 3 holds row 2's values." 5.
-# **Fix one thing**, and test the size that failed, one that passed, and one that no tile divides.
+# 1. **Read the symptom.** Where is the result wrong, and since when? Above all, where is it *right*?
+# 2. **Make it small.** Halve one size, and keep the half that still fails: one block, one tile, two steps of the loop.
+#    A bug that appears at 17 and not at 16 almost names its line.
+# 3. **Use the tool that can see it.** Each tool detects one kind of fault.
+# 4. **Predict, then look.** "If it is this, then row 3 holds row 2's values."
+# 5. **Fix one thing**, and test the size that failed, one that passed, and one that no tile divides.
 #
 # | symptom | look first at | it tells you |
 # |---|---|---|
@@ -47,8 +48,6 @@ from tutorlib.notebook.hunt import BUGS, CAUSES, Diagnosis, as_it_is, output_of,
 # | hangs | synccheck, then cuda-gdb; `explain` | which threads wait, at which line |
 # | right, but slow | ncu; `explain` | wavefronts and sectors, compared with the fewest possible |
 #
-#
-#
 # ## How this page is graded
 #
 # Each bug has two exercises. For the **diagnosis**, you return one call, `Diagnosis(line=…, cause=…, shape=…)`: the
@@ -63,8 +62,8 @@ from tutorlib.notebook.hunt import BUGS, CAUSES, Diagnosis, as_it_is, output_of,
 # | such an input, and the right line and cause | 4 |
 # | such an input, and a wrong pair; `check` does not say which of the two is wrong | 0 |
 #
-# If a statement is missing, its line is either of the two next to the gap, wherever the statement could go. These are
-# the causes:
+# The best `check` counts. `line` may be where the fault is written or acts: a declaration or its access. If a statement
+# is missing, it is either line next to the gap, wherever the statement could go. The causes:
 
 # %%
 for name, meaning in CAUSES.items():
@@ -74,9 +73,9 @@ for name, meaning in CAUSES.items():
 # For the **fix**, you get the source as a string and return it corrected; `patch(source, old, new)` changes one place.
 # The check tests it like every kernel of the course. Fix the kernel; do not rewrite it. Work done with tensor cores,
 # shared memory or asynchronous copies must still use them, unless their use is the bug. A pipeline that no longer has
-# copies in flight while it computes, a redundant barrier or fence, repeated loads or arithmetic, sums in fp64, warps
-# that neither load nor store, a new bank conflict, or another order of blocks costs a point. If a fix needs a function
-# that is new to you, its hint names it; hints of a diagnosis name the tool that shows the bug.
+# copies in flight while it computes, a redundant barrier or fence (where one is needed, any number of threads may
+# execute it), repeated loads or arithmetic, sums in fp64, warps that neither load nor store, a new bank conflict, or
+# another order of blocks costs a point. A fix's hint names functions that are new to you; a diagnosis's, the tool.
 #
 # ## Part 1: bugs 1 to 4
 #
@@ -93,16 +92,15 @@ show_bug("linear")
 # races (accesses to the same memory, at least one of them a write, that nothing orders), waits that never end, accesses
 # out of bounds, undefined values. It also counts wavefronts and sectors.
 #
-# With the id of a fix it tests your version of the kernel: it prints whether the result is right, then its findings.
-# `as_it_is` is a fix that changes nothing, so this cell tests the broken kernel.
+# With the id of a fix it tests your kernel. `as_it_is` changes nothing, so this cell tests the broken one.
 
 # %%
 picture = explain("21.2", as_it_is, shape=(32, 32, 32))
 
 # %% [markdown]
-# The result is wrong, yet the kernel breaks no rule: it computes another function. Which one? A single 1 in a weight
-# matrix of zeros picks one element of x, and its position in y shows how the kernel reads w. `output_of` simulates a
-# broken kernel on your inputs, in the order of its parameters.
+# The result is wrong, yet the kernel breaks no rule: it computes another function. A single 1 in a w of zeros picks one
+# element of x, and its position in y shows how the kernel reads w. `output_of` simulates a broken kernel on your
+# inputs, in the order of its parameters.
 
 # %%
 x = (torch.arange(32) + 1).repeat(32, 1).bfloat16()  # x[m, k] = k + 1
@@ -112,9 +110,8 @@ y = output_of("linear", (32, 32, 32), x, w, torch.zeros(32).bfloat16())
 print({(0, n): y[0, n].item() for n in range(32) if y[0, n] != 0})
 
 # %% [markdown]
-# **Exercises 21.1 and 21.2.** The shape is (M, N, K). A `Diagnosis` can also have `data=`, a list
-# of tensors (or NumPy arrays), one for each input, for which the right result is finite; without it, the inputs are
-# random.
+# **Exercises 21.1 and 21.2.** The shape is (M, N, K). A `Diagnosis` can also have `data=`, a list of tensors, one for
+# each input, for which the right result is finite; without it, the inputs are random.
 
 
 # %%
@@ -141,8 +138,9 @@ check("21.2", fix_linear)
 # %% [markdown]
 # <details><summary>When it passes</summary>
 #
-# The 1 at w[0, 5] took x[0, 0] to column 5, so the kernel computes x · w instead of x · wᵀ. Square tiles hid the bug,
-# and so did the identity, its own transpose. Test with tiles that are not square, and matrices that are not symmetric.
+# The 1 at w[0, 5] took x[0, 0] to column 5: the kernel multiplies by each tile of w untransposed, with one tile x · w.
+# Square tiles hid the bug, and so did the identity, its own transpose. Next time: test with tiles that are not square,
+# and matrices that are not symmetric.
 #
 # </details>
 #
@@ -155,8 +153,8 @@ check("21.2", fix_linear)
 show_bug("sgemm")
 
 # %% [markdown]
-# **Exercises 21.3 and 21.4.** The shape is (M, N, K). Make it smaller than 40×50×60: on which of
-# the three sizes does the failure depend, and how small can the others be?
+# **Exercises 21.3 and 21.4.** The shape is (M, N, K). Make it smaller than 40×50×60: on which of the three sizes does
+# the failure depend, and how small can the others be?
 
 
 # %%
@@ -185,8 +183,8 @@ check("21.4", fix_sgemm)
 # <details><summary>When it passes</summary>
 #
 # The failure depends on K alone: at 1×1×1 `explain` reports a read out of bounds, and at 2×1×1 the result is wrong,
-# too. Past the end of a row is the next row, which is valid memory. memcheck could see only the overrun of the last
-# row, and the extra row hid it. Next time: do not silence a tool before you can say what it saw.
+# too. Past the end of a row is the next one, valid memory. memcheck could see only the overrun of the last row, and the
+# extra row hid it. Next time: do not silence a tool before you can say what it saw.
 #
 # </details>
 #
@@ -199,8 +197,8 @@ check("21.4", fix_sgemm)
 show_bug("histogram")
 
 # %% [markdown]
-# **Exercises 21.5 and 21.6.** The shape is (M, N, T): rows, elements per row, threads per block
-# (a multiple of 32, at most 1,024; the parameter `threads` is T, too, and is not used).
+# **Exercises 21.5 and 21.6.** The shape is (M, N, T): rows, elements per row, threads per block (a multiple of 32, at
+# most 1,024; the parameter `threads` is T, too, and is not used).
 
 
 # %%
@@ -228,8 +226,8 @@ check("21.6", fix_histogram)
 # %% [markdown]
 # <details><summary>When it passes</summary>
 #
-# With fewer threads than bins, the `if` skips the bins above the last thread. Uninitialized shared memory often holds
-# zeros, so the result is often right. Next time: a loop over data, not an `if` on the thread.
+# With fewer threads than bins, the `if` skips the last bins. Uninitialized shared memory often holds zeros, so the
+# result is often right. Next time: a loop over data, not an `if` on the thread.
 #
 # </details>
 #
@@ -270,10 +268,9 @@ check("21.8", fix_matmul)
 # %% [markdown]
 # <details><summary>When it passes</summary>
 #
-# Tensor cores multiply fp32 matrices only after they are rounded to tf32, hence single products with errors of up to
-# 2⁻¹⁰: two factors, each off by up to 2⁻¹¹. Small integers are exact in tf32. The fixed kernel does without tensor
-# cores. CUTLASS keeps them (3xTF32): it splits each factor into two tf32 numbers and adds three products. Next time:
-# ask which type the multiplier takes.
+# Tensor cores multiply fp32 matrices only after they are rounded to tf32, hence products with errors of up to 2⁻¹⁰: two
+# factors, each off by up to 2⁻¹¹. Small integers are exact in tf32. The fixed kernel does without tensor cores. CUTLASS
+# keeps them (3xTF32): it splits each factor into two tf32 numbers. Next time: ask which type the multiplier takes.
 #
 # </details>
 #
@@ -284,7 +281,7 @@ check("21.8", fix_matmul)
 # | `compute-sanitizer --tool` | sees | does not see |
 # |---|---|---|
 # | `memcheck` | accesses out of bounds of an allocation, misaligned ones | an overrun within one allocation |
-# | `racecheck` | two threads that access the same *shared* memory with no barrier in between | global memory |
+# | `racecheck` | a write to *shared* memory, unordered with another access; cp.async not waited for | global memory |
 # | `synccheck` | barriers that some threads do not reach, invalid barriers | a missing barrier |
 # | `initcheck` | reads of uninitialized *global* memory; in newer versions, of *shared* memory, too | registers |
 #
@@ -292,10 +289,10 @@ check("21.8", fix_matmul)
 # `PYTORCH_NO_CUDA_MEMORY_CACHING=1`, or an overrun into the next tensor goes unseen. Compile kernels with `-lineinfo`
 # (nvcc) or `--generate-line-info` (the CuTe DSL's `options=`), or you get addresses instead of lines.
 #
-# **`printf`** in C++ and `cute.printf` print from the kernel, at run time; let only one thread print.
+# **`printf`** in C++ and `cute.printf` print at run time; let only one thread print.
 #
-# **cuda-gdb** is for a kernel that hangs: `cuda-gdb -p PID` attaches to the process, `info cuda warps` shows where each
-# warp of the SM is, `cuda block 0 thread 64` switches to a thread and `bt` shows its line.
+# **cuda-gdb** is for a kernel that hangs: `cuda-gdb -p PID` attaches to it, `info cuda warps` shows where each warp of
+# the SM is, `cuda block 0 thread 64` switches to a thread, `bt` shows its line.
 #
 # Here is a race, and what the simulator behind `explain` says of it. The result is right:
 
@@ -326,8 +323,8 @@ print(y[:4])
 # %% [markdown]
 # ## Part 2: bugs 5 to 10
 #
-# From here on, a result may be right by luck, and more runs prove nothing: on another GPU or at another clock, the
-# threads run in another order.
+# From here on, a result may be right by luck, and more runs prove nothing: on another GPU the threads run in another
+# order.
 #
 # ### Bug 5: rows divided by their largest element
 #
@@ -364,9 +361,10 @@ check("21.10", fix_largest)
 # %% [markdown]
 # <details><summary>When it passes</summary>
 #
-# At a barrier in a branch, the outcome depends on what the other threads do next. If they reach another barrier, the
-# hardware treats the two as one, and the threads continue out of step. If they exit, they no longer count. If they wait
-# for something else, the block hangs. So all threads of the block must reach every block barrier.
+# Here a warp that skips the branch reads `largest[0]` too early, at line 29, then exits, and no longer counts at the
+# barriers. If it reached another barrier, the hardware would treat the two as one, and the threads would continue out
+# of step. If it waited for something else, the block would hang. Next time: all threads of a block must reach every
+# block barrier.
 #
 # </details>
 #
@@ -407,8 +405,8 @@ check("21.12", fix_gemv)
 # %% [markdown]
 # <details><summary>When it passes</summary>
 #
-# A stage index that never changes is right for the first tile, so every test with a single tile passes. Test a ring of
-# buffers with at least one more tile than it has stages.
+# A stage index that never changes is right for the first tile, so every test with a single tile passes. Next time: test
+# a ring of buffers with more tiles than it has stages.
 #
 # </details>
 #
@@ -449,9 +447,9 @@ check("21.14", fix_sum_parts)
 # %% [markdown]
 # <details><summary>When it passes</summary>
 #
-# The last copies are not waited for. The remedy is notebook 13's rule: commit one group in every step, even an empty
-# one. Otherwise "all but the newest two" groups refers to a different tile once no copies are left to issue. Even S = 1
-# exposes the bug: the prologue commits two groups, the loop none, and a wait that leaves two groups in flight waits for
+# The last copies are not waited for. Next time: notebook 13's rule, commit one group in every step, even an empty one.
+# Otherwise "all but the newest two" groups refers to a different tile once no copies are left to issue. Even S = 1
+# exposes the bug: the prologue commits two groups, the loop none, and a wait that leaves two in flight waits for
 # nothing.
 #
 # </details>
@@ -492,8 +490,8 @@ check("21.16", fix_tile_gemm)
 # %% [markdown]
 # <details><summary>When it passes</summary>
 #
-# `__syncwarp()` orders only the threads of one warp, and here a warp reads what two warps wrote. For each barrier, ask:
-# which threads wrote, which threads read, and does it include both?
+# `__syncwarp()` orders only the threads of one warp, and here a warp reads what two warps wrote. Next time,
+# ask of each barrier: which threads wrote, which read, and does it include both?
 #
 # </details>
 #
@@ -508,8 +506,7 @@ check("21.16", fix_tile_gemm)
 show_bug("rms_norm")
 
 # %% [markdown]
-# **Exercises 21.17 and 21.18.** The shape is (M, N). Your input must make the simulator report a
-# hazard.
+# **Exercises 21.17 and 21.18.** The shape is (M, N). Your input must make the simulator report a hazard.
 
 
 # %%
@@ -537,8 +534,8 @@ check("21.18", fix_rms_norm)
 # %% [markdown]
 # <details><summary>When it passes</summary>
 #
-# In a loop, a barrier must separate the writes from the reads that follow, *and* these reads from the writes of the
-# next iteration.
+# Next time: in a loop, a barrier must separate the writes from the reads that follow, *and* these reads from the writes
+# of the next iteration.
 #
 # </details>
 #
@@ -580,8 +577,8 @@ check("21.20", fix_stream)
 #
 # Tile 1 is the first in its stage, so it should wait for phase 0, but it names parity 1. If its bytes have not landed,
 # the barrier is still in phase 0. Parity 1 then means the preceding phase, which counts as complete, so the wait
-# returns at once and the warp reads too early. If they have landed, the barrier is in phase 1, and the wait never
-# returns: only the waiting warp itself could start the next copy.
+# returns at once and the warp reads too early. If they have, the barrier is in phase 1, and the wait never returns:
+# only the waiting warp itself could start the next copy.
 #
 # </details>
 #
@@ -596,7 +593,7 @@ check("21.20", fix_stream)
 show_bug("scale_rows")
 
 # %% [markdown]
-# Read a message from its end: first what the compiler needed and what it knew, and only then where.
+# Read a message from its end: first what the compiler needed and knew, then where.
 
 # %%
 try:
@@ -605,8 +602,8 @@ except CompileFailed as error:
     print(*error.lines, sep="\n")
 
 # %% [markdown]
-# The copy needs 16-byte alignment, and the compiler can prove only 4 bytes. So ask what the compiler knows: `print` in
-# the host function runs during compilation (here three times, once for each attempt). In a layout, `?` is a number
+# The copy needs 16-byte alignment, and the compiler can prove only 4 bytes. So ask what it knows: `print` in the host
+# function runs during compilation (here three times, once for each attempt). In a layout, `?` is a number
 # known only at run time, `div=4` a divisor that the compiler knows, and `i64` a 64-bit type:
 
 # %%
@@ -617,8 +614,7 @@ except CompileFailed:
     print("(and then it fails as before)")
 
 # %% [markdown]
-# **Exercises 21.21 and 21.22.** The shape is (M, N). Keep the 64-bit stride and the 16-byte
-# vectors.
+# **Exercises 21.21 and 21.22.** The shape is (M, N). Keep the 64-bit stride and the 16-byte vectors.
 
 
 # %%
@@ -646,8 +642,8 @@ check("21.22", fix_scale_rows)
 # %% [markdown]
 # <details><summary>When it passes</summary>
 #
-# The value did not change. But "a multiple of 4" is a property of its *type*, and the conversion made a new type
-# without it. `x.stride[0]` was available all along, in 64 bits and with its divisor. Next time: print the type, too.
+# The value did not change. But "a multiple of 4" is a property of its *type*, and the conversion made a type without
+# it. `x.stride[0]` was available, in 64 bits and with its divisor. Next time: print the type, too.
 #
 # </details>
 #
@@ -660,8 +656,8 @@ check("21.22", fix_scale_rows)
 show_bug("row_sums")
 
 # %% [markdown]
-# **Exercises 21.23 and 21.24.** The shape is (M, N). Keep the 16-byte copies. The compiler reads
-# a row 16 bytes at a time where it can prove that the row is aligned.
+# **Exercises 21.23 and 21.24.** The shape is (M, N). Keep the 16-byte copies. The compiler reads a row 16 bytes at a
+# time where it can prove that the row is aligned.
 
 
 # %%
@@ -689,8 +685,8 @@ check("21.24", fix_row_sums)
 # <details><summary>When it passes</summary>
 #
 # The pitch has two constraints: cp.async needs rows that begin at multiples of 16 bytes, and the reads need neighboring
-# rows in different banks. Four extra columns satisfy both, because the compiler then reads the aligned rows 16 bytes at
-# a time. Next time: pad by the width of the access.
+# rows in different banks. Four extra columns satisfy both: the compiler then reads aligned rows 16 bytes at a time.
+# Next time: pad by the width of the access.
 #
 # </details>
 #
@@ -728,6 +724,12 @@ def fix_channels_last(source):
 check("21.26", fix_channels_last)
 
 # %% [markdown]
+# <details><summary>When it passes</summary>
+#
+# Line 17 reads columns, each in one bank: 1,024 wavefronts for a tile, and 32 with padding. Next time: count them, too.
+#
+# </details>
+#
 # ### Bug 14: a bias's gradient
 #
 # > "One launch in place of two. The last block to finish adds up what all four stored, always in the same order, so the
@@ -773,14 +775,14 @@ check("21.28", fix_column_sums)
 # %% [markdown]
 # <details><summary>When it passes</summary>
 #
-# `__syncthreads()` orders the threads of one block, and an `atomicAdd` orders nothing but itself: PTX calls it
-# *relaxed*. The last block can see the counter's new value before the sums that another block stored earlier. Two
-# fences (`__threadfence()` in CUDA C++) prevent it, one in each block:
+# `__syncthreads()` orders the threads of one block, and an `atomicAdd` orders nothing but itself: it is *relaxed*. The
+# last block can see the counter's new value before the sums that another block stored earlier. Two fences
+# (`__threadfence()` in CUDA C++) prevent it, one in each block:
 #
 # > store the data · **fence** · write the flag &nbsp;&nbsp;&nbsp;&nbsp; read the flag · **fence** · load the data
 #
-# PTX calls the left half a *release* pattern and the right half an *acquire* pattern. Keep the barriers: they order the
-# other threads' stores before thread 0's first fence, and their loads after its second.
+# PTX calls the left half a *release* and the right half an *acquire* pattern. Keep the barriers: they order the other
+# threads' stores before thread 0's first fence, and their loads after its second.
 #
 # </details>
 #
@@ -828,9 +830,8 @@ check("21.30", fix_softmax)
 # <details><summary>When it passes</summary>
 #
 # The author reused a helper for sums to find a maximum, but 0 is the identity of addition and not of the maximum. So
-# `top` is never negative. Softmax hides this: a number subtracted from the whole row cancels, as long as no exponential
-# overflows and not all of them underflow. If a whole row is very negative, all of them underflow to 0, and the division
-# gives NaN.
+# `top` is never negative. Softmax hides this: a number subtracted from the whole row cancels. But below about −87 the
+# exponentials are subnormal and lose digits, and if the whole row is below −104, all are 0, and the division gives NaN.
 #
 # </details>
 #
@@ -847,37 +848,38 @@ show_verdicts()
 # All four tools are silent on six bugs. `linear`, `matmul_fp32` and `softmax` break no rule, and `channels_last` is
 # right but slow. `histogram` leaves bins in *shared* memory uninitialized, which this version of initcheck did not
 # report, and `column_sums` has a race in global memory, which racecheck does not watch. On `stream`, all four tools
-# hung with the kernel and reported nothing. synccheck finds `largest`, its own subject. And racecheck reports `gemv`,
-# which only reads the wrong stage: a hit need not name the bug. Run the tool on the fixed kernel, too.
+# hung and reported nothing. synccheck finds `largest`, its own subject. racecheck reports a copy of `gemv`, at K = 384.
+# So does the simulator: it goes to stage 1, where an earlier copy may still be in flight. But the bug is that stage 1
+# is never read: a hit need not name the bug. Run the tool on the fix, too.
 #
 # ## What to remember
 #
 # - Inputs that encode their position (a single 1 among zeros, a ramp) locate a bug. Random numbers test the middle of
 #   the range; test its edges, too.
-# - A race is a property of the program, not of a run. A tool's silence covers only the faults that it can see.
+# - A race is a property of the program, not of a run. A tool is silent on faults that it cannot see.
 # - A barrier orders one block. Two blocks need a flag and two fences.
-# - If a change makes the symptom go away and you cannot say why, undo it and keep looking.
+# - If a change removes the symptom and you cannot say why, undo it and keep looking.
 #
 # ## Test yourself
 #
 # <details><summary>1. A kernel reads 4 bytes past the end of a row. When does memcheck report it?</summary>
 #
-# If the row is the last one and its end is the end of an allocation, as it is with torch's caching turned off.
-# Otherwise these bytes belong to the next row or to another tensor, and reading them is legal but wrong.
+# If the row is the last one and its end is the end of an allocation, as with torch's caching turned off. Otherwise
+# these bytes belong to the next row or another tensor, and reading them is legal but wrong.
 #
 # </details>
 #
 # <details><summary>2. You add a <code>printf</code>, and the bug is gone. What have you learned?</summary>
 #
-# The bug probably depends on timing: printing slows one thread down. Look for a missing barrier or wait, with racecheck
-# or the simulator.
+# The bug probably depends on timing: printing slows a thread. Look for a missing barrier or wait, with racecheck or the
+# simulator.
 #
 # </details>
 #
 # <details><summary>3. A reduction is right with 32 threads and wrong with 64. Which causes of the list come to mind
 # first?</summary>
 #
-# Those that need a second warp: read too early (perhaps `__syncwarp` in place of `__syncthreads`), overwritten too
-# early, a barrier in a branch. Or a wrong coordinate: with a hard-coded 32, only one warp's partial result is used.
+# Those that need a second warp: read too early (`__syncwarp` in place of `__syncthreads`), overwritten too early, a
+# barrier in a branch. Or a wrong coordinate: a hard-coded 32 leaves all but one warp's result out.
 #
 # </details>

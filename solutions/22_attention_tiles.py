@@ -300,14 +300,14 @@ check("22.4", causal)
 # ## Heads that share keys, and the longest rows first
 #
 # A model has many heads and a batch of sequences: q and o are (batch, heads, queries, d), and every head of every
-# sequence is a problem of its own. In **grouped-query attention** (GQA,
-# [Ainslie et al., 2023](https://arxiv.org/abs/2305.13245)), a group of heads shares one head of K and V:
-# k and v are (batch, kv_heads, keys, d), and head h uses the head h // group of them. The arithmetic stays the same; K
-# and V, which a server keeps in memory for every token, shrink by the factor `group`.
+# sequence is a problem of its own. In **grouped-query attention** (GQA, [Ainslie et al.,
+# 2023](https://arxiv.org/abs/2305.13245)), a group of heads shares one head of K and V: k and v are (batch, kv_heads,
+# keys, d), and head h uses the head h // group of them. The arithmetic stays the same; K and V, which a server keeps in
+# memory for every token, shrink by the factor `group`.
 #
-# Causal blocks differ in length: the last one visits all keys, the first one only a tile or two. In practice, blocks
-# start in the order of their index, x fastest. If the longest start last, most SMs are idle while they finish. The cell
-# schedules one head's blocks on four SMs, each block on the SM that is free first:
+# Causal blocks differ in length: the last one visits all keys, the first one only a tile or two. Though CUDA
+# does not promise it, blocks start in the order of their index, x fastest. If the longest start last, most SMs are
+# idle while they finish. The cell schedules one head's blocks on four SMs, each on the SM that is free first:
 
 
 # %%
@@ -443,7 +443,7 @@ with suppress(ct.TileError):  # until you have written it
 
 # %% [markdown]
 # On the course's H200 the kernel, a few dozen lines, has about 87% of cuDNN's speed, and `tile_forward` is 8% faster
-# with d = 128 and 12% with d = 64.
+# with d = 128 and 13% with d = 64.
 #
 # In cuTile the compiler decides how products and exponentials overlap; in notebook 23 you decide.
 #
@@ -505,8 +505,8 @@ check("22.6", combine)
 show_source(tiles.decode_parts)
 
 # %% [markdown]
-# How many splits? Enough to occupy all SMs, but not many more: blocks that wait for an SM have no loads in
-# flight, and each part is written and read again, in fp32. Plan for two blocks on each SM:
+# How many splits? Enough to occupy all SMs, but not many more: waiting blocks have no loads in flight, and each part is
+# written and read again, in fp32. Plan for two blocks on each SM:
 
 # %%
 splits = -(-2 * h200.sms // (batch * kv_heads))
@@ -514,9 +514,10 @@ parts_moved = 2 * batch * kv_heads * splits * group * d * 4  # written once, rea
 print(f"{splits} splits: {batch * kv_heads * splits} blocks, {parts_moved / bytes_read:.1%} more bytes than K and V")
 
 # %% [markdown]
-# **Predict:** which wins, one block, two or four on each SM? The keys are split into as many parts as the blocks on an
-# SM allow, and the kernel is compiled for that many, by its `occupancy` hint. *CuTe* is notebook 23's kernel, for one
-# query. All shapes read the same number of bytes of K and V; speeds are fractions of that of torch's fastest backend.
+# **Predict:** which wins, one block, two or four on each SM? The keys are split into as many parts as fit on the SMs at
+# once (rounded down: 288 blocks are 24 too many), by the kernel's `occupancy` hint. *CuTe* is notebook 23's kernel,
+# with a group's heads as rows. All shapes read the same number of bytes of K and V; speeds are relative to torch's
+# fastest backend.
 
 # %%
 for blocks in (1, 2, 4):
@@ -541,12 +542,12 @@ for decode in all_sweep_results("decode"):
         print(f"  one block beats two at {sum(wins)} of {len(wins)} shapes {'with' if split else 'without'} a split")
 
 # %% [markdown]
-# The plan lost: where keys are split, one block for each SM beats two at 8 of 9 shapes. It combines half as many parts.
-# Without a split the two GPUs disagree, and the reason is unknown. Four blocks are slowest everywhere: a thread has a
-# quarter of the registers that it has for one, and spills.
+# The plan lost: where keys are split, one block for each SM beats two at 8 of 9 shapes. It combines half the parts, but
+# these are under 0.5% of the bytes. Without a split the two GPUs disagree. Both reasons are unknown. Four blocks are
+# slowest: each thread has a quarter of the registers, and spills.
 #
 # Notebook 05's best copy reached 89% of the bandwidth on either GPU, so at most shapes decoding is nearly as fast as
-# device memory can be read: the softmax and both multiplications are hidden behind its loads.
+# device memory can be read: the arithmetic is hidden behind its loads.
 #
 # ## What to remember
 #
@@ -661,5 +662,5 @@ for backward in all_sweep_results("attention_backward"):
             print(f"{name}, {group} heads to one of K and V: {min(ratios):.2f} to {max(ratios):.2f}")
 
 # %% [markdown]
-# It is at most 3% behind torch, but for one case: with a mask and 8 heads of Q to each of K and V it falls to 0.73,
-# because a few blocks have much of the work.
+# It is at most 2.5% behind torch, but for one case: with a mask and 8 heads of Q to each of K and V it falls to 0.73,
+# probably because a few blocks have much of the work.

@@ -13,8 +13,8 @@
 # How can both work at the same time?
 #
 # The answer of this page is that of FlashAttention-3 ([Shah et al., 2024](https://arxiv.org/abs/2407.08608)). You write
-# the parts of one kernel: `check` compiles the course's kernel with your part in it and simulates it. In the last
-# exercise you write all that a consumer warpgroup does around them.
+# the parts of one kernel: `check` compiles the course's kernel with your part in it and simulates it. At the end
+# you write all that a consumer warpgroup does around them.
 #
 # > **After this page you can** use the accumulators of one wgmma as an operand of the next, write an online softmax in
 # > registers, mask it there, order a producer's loads for an overlapped consumer, run a softmax under wgmmas in flight,
@@ -55,25 +55,26 @@ exponentials = ROWS * KEYS / EXPONENTIALS
 print(f"S and P V: {gemms:.0f} cycles; exponentials: {exponentials:.0f} cycles")
 
 # %% [markdown]
-# Half the time, not counting the maxima, the sums, the rounding and the rescaling. If the tensor cores waited for every
-# softmax, they would idle for a third of the time or more.
+# Half the time, not counting maxima, sums, rounding and rescaling. If the tensor cores waited for every softmax, they
+# would idle for a third of the time or more.
 #
 # The pictures show three blocks of keys; the kernel visits the last one first. The rows `wg 0` and `wg 1` show when the
 # two warpgroups compute their softmax, and the row `mma` shows the tensor cores: S1 is S of block 1, P1 is P V of block
-# 1, each for both warpgroups. (A column is a tick; the lengths are chosen for the drawing.)
+# 1, each for both warpgroups. (A column is a tick; the lengths are chosen for the drawing, and two softmaxes at once
+# are as long as one.)
 
 # %%
 show_attention("together", "together, overlap")
 
 # %% [markdown]
 # In the upper picture, both warpgroups wait for all of their wgmmas before each softmax. They need not: wgmmas are
-# asynchronous, and the softmax of block 1 needs S of block 1 only. Issue S of block 1 before P V of block 2, and the
-# softmax of block 1 begins while P V of block 2 is in flight: **overlap**, the lower picture.
+# asynchronous, and the softmax of block 1 needs S of block 1 only. Issue S of block 1, then P V of block 2, and wait
+# for S alone: the softmax of block 1 runs while P V of block 2 is in flight. This is **overlap**, the lower picture.
 #
-# A softmax takes longer than P V, so the tensor cores still idle, unless the other warpgroup uses them. If it is at the
-# same point of its loop, as drawn, it does not. **Ping-pong** keeps them apart: they take turns at issuing, so that one
-# computes its softmax while the other multiplies. Now S and P appear twice, first for warpgroup 0, then for warpgroup
-# 1:
+# A softmax takes longer than P V (its exponentials alone take as long), so the tensor cores still idle, unless the
+# other warpgroup uses them. If it is at the same point of its loop, as drawn, it does not. **Ping-pong** keeps them
+# apart: they take turns at issuing, so that one computes its softmax while the other multiplies. Now S and P appear
+# twice, first for warpgroup 0, then for 1:
 
 # %%
 show_attention("ping-pong, overlap")
@@ -132,9 +133,9 @@ check("23.1", a_register)
 show_wgmma(32, a_register)
 
 # %% [markdown]
-# So no data have to move: accumulators and operand are two views, two layouts of the same registers. A thread's
-# accumulators have the layout ((2, 2, N/8), 1, 1):((1, 2, 4), 0, 0): two neighbors, two rows, N/8 groups of 8 columns.
-# The softmax needs them by row, and the MMA as an A operand.
+# So no data move: accumulators and operand are two layouts of the same registers. A thread's accumulators have the
+# layout ((2, 2, N/8), 1, 1):((1, 2, 4), 0, 0): two neighbors, two rows, N/8 groups of 8 columns. The softmax needs them
+# by row, and the MMA as an A operand.
 #
 # **Exercise 23.2** (about 4 lines). Derive both views of a thread's accumulators for 64×N. Each is a
 # `cute.make_tensor(acc.iterator, cute.make_layout(shape, stride=…))` in a plain function, called while the kernel is
@@ -142,7 +143,7 @@ show_wgmma(32, a_register)
 #
 # - `by_row(acc)`: (2 rows, (2, N/8) columns), so that `by_row(acc)[0, None]` is this thread's part of its first row,
 #   from left to right.
-# - `p_operand(p)`: ((2, 2, 2), 1, N/16), as the MMA reads A: the 8 elements of a K block, one block of 64 rows, the K
+# - `p_operand(p)`: ((2, 2, 2), 1, N/16), as the MMA reads A: the 8 elements of a K block, one tile of 64 rows, the K
 #   blocks.
 
 
@@ -203,8 +204,7 @@ check("23.3", add_pv)
 
 # %% [markdown]
 # Without the fence, a wgmma may read P's registers, or add to O's, before the threads' own writes. And while the group
-# is in flight, these registers may not be written again: an operand in registers is in use like a stage of shared
-# memory.
+# is in flight, these registers may not be written again.
 #
 # ## The softmax, two rows at a time
 #
@@ -223,17 +223,17 @@ check("23.3", add_pv)
 show_source(softmax_first, OnlineSoftmax)
 
 # %% [markdown]
-# If a row has seen no key yet, its maximum is −∞, and (−∞) − (−∞) is NaN. A base of 0 avoids the NaN: 2^(−∞) is 0. A
-# later block needs the same care: `check` has a causal kernel whose first rows do not see three blocks of keys.
+# If a row has seen no key yet, its maximum is −∞, and (−∞) − (−∞) is NaN. A base of 0 avoids the NaN: 2^(−∞) is 0. The
+# blocks after it need the same care: in `check`, some rows see no key of the first three blocks.
 #
 # **Exercise 23.4** (about 14 lines). Write two functions.
 #
 # - `quad_reduce(value, op)` combines a value over the four lanes of a row, for an associative and commutative `op`; all
 #   four get the result, with two shuffles.
-# - `softmax_step(softmax, rows, p_rows, factors)` does what `softmax_first` does, for a block with a
-#   maximum before it. It updates `softmax.rmax` and
-#   `softmax.rsum`, writes P into `p_rows`, and each row's factor, 2^((m − m′)·scale), into `factors[row]`; the caller
-#   rescales O with it. `rows` and `p_rows` are views by row. The check counts the instructions for each score.
+# - `softmax_step(softmax, rows, p_rows, factors)` does what `softmax_first` does, for a block with a maximum before it.
+#   It updates `softmax.rmax` and `softmax.rsum`, writes P into `p_rows`, and each row's factor, 2^((m − m′)·scale),
+#   into `factors[row]`; the caller rescales O with it. `rows` and `p_rows` are views by row. The check counts the
+#   instructions for each score.
 #
 # | at hand | |
 # |---|---|
@@ -329,8 +329,8 @@ blocks, unmasked = (sum(column) for column in zip(*counted, strict=True))
 print(f"{blocks} blocks, {blocks - unmasked} of them masked; without causal {(TOKENS // TILE[0]) ** 2}")
 
 # %% [markdown]
-# One masked block of keys for each tile of queries. So the kernel compiles its step twice, with and without the mask,
-# and has a loop for each.
+# One masked block of keys for each tile of queries: the last, which `softmax_first` handles. Tiles with fewer keys than
+# queries have more. So the kernel compiles its step twice, with and without mask, and has a loop for each.
 #
 # ## The producer
 #
@@ -379,17 +379,16 @@ check("23.6", produce)
 # ## The consumer's step
 #
 # After S of the last block and its softmax, everything a warpgroup does repeats. That is a **step**: S of this block, P
-# V of the block before, the softmax of this block. P V of block 0 is left at the end:
+# V of the block before, the softmax of this block (S0, P1, softmax 0). P V of block 0 is left at the end:
 
 # %%
 show_attention("ping-pong, overlap")
 
 # %% [markdown]
-# First you write the step, and at the end of the page what comes before, between and after the steps. (`me` is the
-# warpgroup's view of the kernel.)
-#
-# So a step begins with P of the block before in `me.tOrP`, and ends with P of its own block there. In between, two
-# groups of wgmmas are in flight. Each frees different resources when it completes:
+# First you write the step, and later what comes before, between and after the steps. `me` is the warpgroup's view of
+# the kernel; `me.tSrS` is a thread's registers of S, `me.tOrP` those of P as bf16. A step begins with P of the block
+# before in `me.tOrP`, and ends with P of its own block there. In between, two groups of wgmmas are in flight. Each
+# frees different resources when it completes:
 #
 # | the group | reads | once it is complete |
 # |---|---|---|
@@ -441,10 +440,10 @@ def step(me, k_state, v_state, n_block, masked: cutlass.Constexpr):
 check("23.7", step)
 
 # %% [markdown]
-# S is issued first, so `wait_group(1)` waits for S alone, and the softmax runs while P V, the newer group, is in
-# flight. O is rescaled *after* P V of the block before: that P was computed relative to the old maximum, like
-# everything in O. Overlap costs registers: S, the bf16 P that the wgmmas are still reading, and O are all live at once.
-# And O is rescaled in every step, by 1 where no maximum grew: that takes no branch, but it takes cycles.
+# S is issued first, so `wait_group(1)` waits for S alone, and the softmax runs while P V is in flight. O is rescaled
+# *after* P V of the block before: that P was computed relative to the old maximum, like everything in O. Overlap costs
+# registers: S, the bf16 P that the wgmmas are still reading, and O are all live at once. And O is rescaled in every
+# step, by 1 where no maximum grew: that takes no branch, but it takes cycles.
 
 # %%
 print(f"to rescale O: {ROWS * HEAD_DIM / 128:.0f} cycles of the SM's 128 fp32 units; exponentials: {exponentials:.0f}")
@@ -578,10 +577,9 @@ show_source(attend_tile)
 show_tiles("a thread block for each tile", "persistent")
 
 # %% [markdown]
-# Which tiles does a thread block take? Under a causal mask tiles differ in length, so take the longest of each sequence
-# first. Then either assign tile i to SM i mod 132 ("in turns"), or let each SM draw the next tile when it is done with
-# one. **Predict** for both, with 4 sequences of 4,096 tokens and 16 heads: how much later than with a perfect division
-# does the last SM end?
+# Under a causal mask tiles differ in length, so take the longest of each sequence first. Then either assign tile i to
+# SM i mod 132 ("in turns"), or let each SM draw the next tile when it is done with one. **Predict** for both, with 4
+# sequences of 4,096 tokens and 16 heads: how much later than with a perfect division does the last SM end?
 
 # %%
 SMS, HEADS, BATCHES = 132, 16, 4
@@ -600,8 +598,8 @@ lengths = [blocks for _ in range(BATCHES) for blocks, _ in reversed(counted) for
 print(f"in turns: {last_end(lengths, draws=False) - 1:.1%} later; drawn: {last_end(lengths, draws=True) - 1:.1%}")
 
 # %% [markdown]
-# So the tiles are drawn, all tiles of a sequence before those of the next, so that the thread blocks share its K and V
-# in L2. To draw, the producer warp increments a counter in global memory, atomically.
+# So the tiles are drawn, sequence by sequence, so that the thread blocks share its K and V in L2. The producer warp
+# draws by an atomic increment of a counter in global memory.
 #
 # ## Behind torch's operator
 #
@@ -613,9 +611,8 @@ print(f"in turns: {last_end(lengths, draws=False) - 1:.1%} later; drawn: {last_e
 show_source(scaled_dot_product_attention)
 
 # %% [markdown]
-# Here is the attention layer of a small transformer, once with torch's function and once with the operator. On the CPU
-# the operator computes with torch: this tests the wiring, not the kernel. The last call has a head_dim that the kernel
-# cannot handle.
+# Here is a small attention layer, once with torch's function and once with the operator. On the CPU the operator
+# computes with torch: this tests the wiring, not the kernel. The last call's head_dim is left to torch.
 
 
 # %%
@@ -649,7 +646,7 @@ print("left to torch:", dict(left_to_torch))
 # %% [markdown]
 # ## Measured
 #
-# The pictures show the speed of the course's kernels beside torch's attention on cuDNN, by the length of the sequences,
+# The pictures show the speed of the course's kernels beside torch's attention on cuDNN, by length of the sequences,
 # with 16,384 tokens in all.
 
 # %%
@@ -666,26 +663,27 @@ for mask in ("full", "causal"):
 
 # %% [markdown]
 # With a causal mask the CuTe kernel is ahead everywhere, by 12% to 18% at head_dim 128. Without one, it lies between 3%
-# behind and 14% ahead. FlashAttention-3's paper reports up to 740 TFLOP/s on an H100, in fp16.
+# behind and 14% ahead. FlashAttention-3, not timed here, reports up to 740 TFLOP/s on an H100, in fp16.
 #
 # Which of the ideas brought how much? Each is a **lever**: the table pulls it alone and on top of others, in the causal
 # kernel. From *plain* to the first *persistent*, each row adds a lever to those of the row above; the last four rows
-# pull one alone. *few masks* is the mask only in the blocks that need it, *longest first* the order of the tiles,
-# *persistent* one thread block for each SM. **Predict** which is worth most, and whether ping-pong and overlap add up.
+# pull one alone. Yours is the row above the first *persistent*. *few masks* is the mask only in the blocks that need
+# it, *longest first* the order of the tiles, *persistent* one thread block for each SM. **Predict** which is worth
+# most, and whether ping-pong and overlap add up.
 
 # %%
 show_levers("attention_levers")
 
 # %% [markdown]
 # The masks are worth most. A kernel whose only step is the masked one spends a comparison and a select on every score,
-# in the units that also compute the maxima and the sums, but only the last blocks of keys need them.
+# in the units that also compute the maxima and the sums.
 #
 # Together, ping-pong and overlap gain some 6% at head_dim 128 and some 10% at 64, more than the sum of what each gains
 # alone. The count at the top of the page allowed up to 1.5 times the speed, for a kernel that waits for all its wgmmas
-# before each softmax. *plain* does not: it waits for S, then issues P V of the block before, then computes the softmax
-# while P V is in flight. In the ticks of the pictures, that is the second one. So *overlap* alone only removes the gap
-# between S and P V. *ping-pong* alone orders S only, because P V is issued later, out of turn: its waits cost 1.6% and
-# 3.5%. With both, a turn covers all that a warpgroup issues in a step, and the other's softmax runs under it.
+# before each softmax. *plain* does not: it waits for S, then issues P V of the block before, under which the softmax
+# runs: the lower picture, but for a gap between S and P V, which the lever *overlap* removes. In *ping-pong* alone a
+# turn covers S, but not P V, which is issued later; it loses 1.6% and 3.5%, probably by waiting. With both, a turn
+# covers all that a warpgroup issues in a step, and the other's softmax runs under it.
 #
 # *together* is the kernel of the first picture, timed beside *plain* at the same shapes:
 
@@ -693,8 +691,9 @@ show_levers("attention_levers")
 show_sweep("attention_waits")
 
 # %% [markdown]
-# *together* is faster, by 5% at head_dim 128 and 8% at 64! The picture has one warpgroup. With two on the SM, one's
-# products run under the other's softmax anyway, so *plain* hides nothing new, and it waits twice in a step.
+# *together* is faster, by 5% at head_dim 128 and 8% at 64! The picture keeps both in step. On the SM they
+# probably drift apart, and one's products run under the other's softmax anyway: then *plain* hides nothing new, and it
+# waits twice in a step. (*plain* was 0.922 and 0.776 four days before: compare within a table only.)
 #
 # ## What to remember
 #
@@ -703,7 +702,7 @@ show_sweep("attention_waits")
 # - Each group of wgmmas frees different resources. Issue the group that the next computation needs first, and wait for
 #   that group only.
 # - At head_dim 128, exponentials take half as many cycles as the GEMMs. The order of issue and the turns hide them.
-#   Taking needless instructions, such as masks, out of the softmax gained more.
+#   Taking needless masks out of the softmax gained more.
 # - Give the rare case its own code: the masked blocks their own step, the first block its own softmax.
 #
 # ## Test yourself
@@ -727,6 +726,6 @@ show_sweep("attention_waits")
 # <details><summary>3. Before ping-pong's first turn, one warpgroup passes. What if both did?</summary>
 #
 # Then there are two turns: both warpgroups take their first one at once, and each pass admits the other to its next
-# turn, even while the first still issues. Nothing makes them alternate.
+# turn, even while the first still issues.
 #
 # </details>
