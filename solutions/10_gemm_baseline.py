@@ -821,8 +821,7 @@ show_figure("gemm_ladder_10")
 # Notebook 12 explains the dip at 3072. On an **A100** cuBLAS uses mma.sync as well; Schreiber's first kernel is
 # published there at 101% of cuBLAS at 2048³. On a **Hopper** GPU cuBLAS uses WGMMA, which reads its operands from
 # shared memory. mma.sync cannot keep up: a kernel of mma.sync alone, on registers that nothing fills anew, ends at the
-# red dotted line (623 TFLOP/s, measured). There the fair comparison is with other kernels made of mma.sync, such as
-# NVIDIA's in the figure, CUTLASS's example in CuTe for Ampere: at 4096³ one buffer has 88% of its speed.
+# red dotted line (623 TFLOP/s, measured). There the fair comparison is with that line.
 #
 # Where do the 350 µs of an H200 go?
 
