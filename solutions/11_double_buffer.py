@@ -85,8 +85,7 @@ check("11.1", period)
 #
 # With two barriers, two buffers are enough where (latency + transfer + compute) / 2 ≤ max(transfer, compute); with one
 # barrier, where latency + transfer ≤ compute. In the example a tile takes 4.5 or 6 ticks. Where the arithmetic takes
-# longer than latency + transfer, both schedules take *compute*, and the second barrier gains nothing. No
-# number of buffers makes a tile take less than max(transfer, compute).
+# longer than latency + transfer, both schedules take *compute*, and the second barrier gains nothing.
 #
 # </details>
 #
@@ -170,8 +169,9 @@ loops = {"two barriers": refilled_at_once, "yours": double_buffer}
 show_beside({name: make_gemm(GemmConfig(stages=2), loop) for name, loop in loops.items()}, sizes=(1024, 4096))
 
 # %% [markdown]
-# On an H200 both are level at 1024³, and at 4096³ two barriers are 3% faster. The barrier is not the reason: that loop
-# issues its copies behind the multiplications. Notebook 13 measures what their place is worth.
+# On an H200 two barriers are 3% faster at 4096³. That loop also issues its copies elsewhere, behind the
+# multiplications: notebook 13 measures such a change. At 1024³, where a block waits for memory, two should win by 11.1,
+# and both are level: that is open.
 #
 # ## The same again, in registers
 #
@@ -187,12 +187,11 @@ show_fetches(tiles=3, k_blocks=4)
 # %% [markdown]
 # Look at the barrier in the lower picture: it is *inside* the arithmetic. A K block of the old tile is fetched and not
 # yet multiplied, so when the barrier opens, the tensor cores have work at once. The 24 and 13 ticks are of one warp
-# alone, whose fetch takes as long as its mma. An SM holds two blocks of four warps: registers allow two, and their
-# buffers, 2 · 65,536 bytes, fit into its shared memory. These eight warps take turns, so expect less on a GPU.
+# alone, whose fetch takes as long as its mma. On an SM the eight warps of two blocks take turns: expect about 7% on a
+# GPU.
 #
 # Are there enough registers? Each of the four K blocks takes 32, and there are 128 accumulators: 256 in all, and a
 # thread can have 255. But only two blocks are live at a time, the one that is multiplied and the one that is fetched.
-# (The compiler takes more than 128 + 64: below, 220 even for notebook 10's loop.)
 #
 # **Exercise 11.3** (about 21 lines). Write the loop of the lower picture, `register_pipeline(steps)`:
 #
@@ -272,26 +271,27 @@ show_ladder("11.2", "11.3")
 show_figure("gemm_ladder_11")
 
 # %% [markdown]
-# The second buffer gains 9 to 12%, and registers fetched ahead 7% more. Why so little, when in the pictures a tile
+# The second buffer gains 9 to 10%, and registers fetched ahead 7% more. Why so little, when in the pictures a tile
 # takes 6 ticks in place of 9? They show one block, and an SM holds two. Two blocks with *one* buffer each are two
-# buffers, each refilled as soon as its tile is multiplied. So they have this schedule, the even tiles one block's and
-# the odd ones the other's:
+# buffers, each refilled as soon as its tile is multiplied. So they have this schedule, 4.5 ticks a tile, the even tiles
+# one block's and the odd ones the other's:
 
 # %%
 show_timeline(Timeline(2, latency=4, transfer=2, compute=3, tiles=6))
 
 # %% [markdown]
-# **What a second buffer gives a block that is alone, a second block on its SM has given already.** At 1024³, where each
-# block is alone, both pipelines together raise an H200 from 82 to 102 TFLOP/s, by 24%, and a third buffer to 143; at
-# 4096³ they gain 18%, and a third buffer nothing (notebook 13).
+# **A second block on an SM does what a second buffer does.** But two buffers in each of two blocks should bring 4.5
+# ticks to 3, ×1.5 again: the model, which has no fetches and issues copies in no time, does not explain 10%. In the
+# figure both pipelines gain 24% at 1024³, where a block is alone, and 18% at 4096³. (The run above had 108 TFLOP/s at
+# 1024³ for 11.2 alone, the figure 102 for both: open.)
 #
-# What is left? 2 · 4096³ operations at the 623 TFLOP/s of mma.sync alone are 221 µs. An H200 takes 294.
+# What is left? 2 · 4096³ operations at the 623 TFLOP/s of mma.sync alone are 221 µs. An H200 takes 293.
 #
 # ## Your kernel, from an empty cell
 #
-# A language model that writes one token multiplies each of its weights by a *vector*. No weight is reused: in shared
-# memory copies are in flight without taking registers, and the kernel is as good as its share of the memory's
-# bandwidth.
+# A language model that writes one token multiplies each of its weights by a *vector*. No weight is reused, so the
+# kernel is as good as its share of the memory's bandwidth. Shared memory serves one purpose: a cp.async in flight takes
+# no registers.
 #
 # **Exercise 11.4** (about 30 lines). Write `matvec(a, b, c)`, a kernel and its `@cute.jit` host function: c = a · bᵀ,
 # where a is (M, K), b (1, K) and c (M, 1), all row-major bf16; M and K are multiples of 64. It sums in fp32.
@@ -397,6 +397,8 @@ else:
     print("not run: no GPU here")
 
 # %% [markdown]
+# The difference is open. Begin with 05: how many bytes does an SM have in flight?
+#
 # ## What to remember
 #
 # - A second buffer turns *load, wait, compute* into *issue the next load, compute this tile*.
@@ -404,7 +406,6 @@ else:
 #   round.
 # - The barrier that says *the data has arrived* also says *the buffer of the tile before is free*. A second barrier
 #   only makes that buffer free earlier.
-# - Registers can have such a pipeline, too, by K blocks.
 #
 # ## Test yourself
 #

@@ -35,13 +35,14 @@ from tutorlib.kernels.ampere import GemmConfig, make_gemm, multistage
 # %% [markdown]
 # ## The tiles that a wave reads
 #
-# Blocks start in the order of their numbers. An H200 has 132 SMs; with two blocks on each, 264 run at a time: a *wave*.
-# In each step along K every block needs a tile of A, which all blocks in its row of C share, and a tile of B, which all
-# blocks in its column share. The first block to ask fetches it from device memory; the others find it in L2.
+# In practice blocks start in the order of their numbers; CUDA does not promise it. An H200 has 132 SMs; with two blocks
+# on each, 264 run at a time: a *wave*. In each step along K every block needs a tile of A, which all blocks in its row
+# of C share, and a tile of B, which all blocks in its column share. The first block to ask fetches it from device
+# memory; the others find it in L2.
 #
-# In `make_gemm`, the kernel of notebook 11, block numbers run down a column of tiles, then down the next: **raster
-# order**. Here is a small grid: 16×16 tiles of C, 32 blocks at a time. A number is a block, and a color is a wave. The
-# first wave reads the tiles that are marked A and B in the margins.
+# In `make_gemm`, the kernel of notebooks 10 and 11, block numbers run down a column of tiles, then down the next:
+# **raster order**. Here is a small grid: 16×16 tiles of C, 32 blocks at a time. A number is a block, and a color is a
+# wave. The first wave reads the tiles that are marked A and B in the margins.
 
 # %%
 show_block_order((16, 16), {"raster": l2.raster}, 32)
@@ -111,7 +112,8 @@ with suppress(NotImplementedError):  # until you have written visits
 
 # %% [markdown]
 # Where 8 divides the rows, it is raster order, as at the published size: so the order does not explain the step from
-# 111 to 112%. Elsewhere some tiles get two blocks and others none.
+# 111 to 112%. Elsewhere it counts rows up to a multiple of 8, and returns to raster order past the edge: some tiles get
+# two blocks, others none.
 #
 # ## How high should a group be?
 #
@@ -145,14 +147,15 @@ with suppress(NotImplementedError):  # until you have written best_group
         print(f"{by(grid)} tiles: groups of {best_group(*grid, 264)}")
 
 # %% [markdown]
-# The tall, narrow C is the surprise. Here is a smaller one, with 24 blocks at a time:
+# The tall, narrow C is the surprise: 130 tiles in all, with groups of 16 they are 167. Here is a smaller one, with 24
+# blocks at a time:
 
 # %%
 show_block_order((16, 5), {f"groups of {n}": partial(l2.grouped, group=n) for n in (4, 1)}, 24)
 
 # %% [markdown]
 # With groups of one row, a wave covers about five rows, and the next wave continues where it ends. With groups of four,
-# waves begin and end inside a group, and each reads a few rows more.
+# waves begin and end inside a group: 45 tiles in all, in place of 39.
 #
 # ## In the kernel
 #
@@ -229,10 +232,10 @@ def tiles_fetched(waves, steps, room):
 check("12.5", tiles_fetched)
 
 # %% [markdown]
-# Now let your function count for an H200. By [its
-# whitepaper](https://images.nvidia.com/aem-dam/en-zz/Solutions/data-center/nvidia-ampere-architecture-whitepaper.pdf)
-# an A100's L2 has two partitions, each of which caches data for its own SMs. If an H200's has, both keep a line that
-# SMs of both sides read, and the model's L2 has half of the bytes. Does it matter? The cell counts with both.
+# Now let your function count for an H200. An A100's L2 has [two
+# partitions](https://images.nvidia.com/aem-dam/en-zz/Solutions/data-center/nvidia-ampere-architecture-whitepaper.pdf),
+# each for its own SMs. If an H200's has, both keep a line that both sides read: the cell counts with half of L2, and
+# with all.
 
 # %%
 h200 = hardware_of("NVIDIA H200")
@@ -258,13 +261,14 @@ with suppress(NotImplementedError):  # until you have written tiles_fetched
 
 # %% [markdown]
 # In all its steps together a wave reads more than half of L2 holds, at both sizes: the next one finds nothing that it
-# needs, and the bytes are your footprints times the steps. At 8192 all of L2 changes nothing; at 4096 it would more
-# than halve the bytes. At 8192 groups of 8 raise the hit rate from 87 to 92% and take more than a third off the bytes.
+# needs, and the bytes are your footprints times the steps. At 8192 all of L2 changes nothing; at 4096 it would take 40
+# to 60% off. At 8192 groups of 8 raise the hit rate from 87 to 92% and take more than a third off the bytes.
 #
-# **Predict:** at 8192, how much slower is raster order than groups of 8? How long do the bytes take at the
-# datasheet's bandwidth, 4.8 TB/s, and how long does the arithmetic take, at the 623 TFLOP/s of `mma.sync` alone? The
-# explorer has K = 4096. Below its picture it prints the hit rate and the bytes; *drift* is the difference in pace
-# between the slowest block and the fastest. Set 32 rows, raster order and a small L2, then move it.
+# **Predict:** at 8192, how much slower is raster order than groups of 8? How long do the bytes take at the datasheet's
+# bandwidth, 4.8 TB/s, and how long does the arithmetic take, at the 623 TFLOP/s of `mma.sync` alone?
+#
+# The explorer, with K = 4096, prints the hit rate and the bytes; *drift* is the difference in pace between the slowest
+# block and the fastest. Set raster order and a small L2, then move *drift*.
 
 # %%
 explore_block_order(rows=32, columns=32, in_flight=128, l2_mb=30)
@@ -272,15 +276,15 @@ explore_block_order(rows=32, columns=32, in_flight=128, l2_mb=30)
 # %% [markdown]
 # ## Measured
 #
-# Here is the same two-stage kernel with its blocks in other orders: on the left its speed over raster order, on the
-# right its traffic from memory at 8192, by the GPU's counters.
+# The two-stage kernel in other orders: left its speed over raster order, right its traffic from memory at 8192, by
+# the GPU's counters.
 
 # %%
 show_figure("gemm_orders")
 
 # %% [markdown]
 # The numbers at 8192³. *Alone* is the time of the counted bytes at the datasheet's bandwidth. Beside the bytes in
-# lockstep are those with a drift that fits raster order: the course's model of the explorer, `l2.traffic`.
+# lockstep are those of the explorer's model, `l2.traffic`, with the drift that fits raster order, 7.4%.
 
 # %%
 with suppress(NotImplementedError):  # until you have written tiles_fetched
@@ -302,13 +306,14 @@ with suppress(NotImplementedError):  # until you have written tiles_fetched
 
 # %% [markdown]
 # **A count is as good as its assumptions.** For groups of 4 and 8 your count is within 3% of the counters. For raster
-# order they say 3.31 GB, and lockstep 2.31: blocks that share a tile of A start 64 places apart, and a drift of 7% is
-# enough for L2 to drop it before the later ones ask. The same drift leaves groups of 16 at 1.19, and the counters say
-# 1.44: that remains open.
+# order they say 3.31 GB, and lockstep 2.31. Drift is a possible cause: blocks that share a tile of A start 64 places
+# apart, and L2 may drop it before the later ones ask. But the 7% are fitted to this one number, and leave groups of 16
+# at 1.19, counted 1.44: open.
 #
 # **Fewer bytes are not more speed.** At 8192 groups of 8 read less than half as much as raster order, and gain under
-# 2%. Groups of 4 read a quarter less, and are slower. In every order the arithmetic alone takes more than twice as long
-# as the bytes, and the copies run beside it: as long as they arrive in time, their origin does not matter.
+# 2%. Groups of 4 read a quarter less, and are slower. Up to 4096 no group gains more than its spread. In every order
+# the arithmetic alone takes more than twice as long as the bytes, and the copies run beside it: as long as they arrive
+# in time, their origin does not matter.
 #
 # So a better hit rate is worth your time where memory is close to being the limit. Notebook 07's cuTile GEMM, by WGMMA,
 # is nearer to it:
@@ -331,7 +336,7 @@ with suppress(NotImplementedError):  # until you have written tiles_fetched
 show_speeds("gemm_pitch")
 
 # %% [markdown]
-# There is no dip at K = 8192, neither with the tall A nor in the square.
+# On an H200 there is no dip at K = 8192, neither with the tall A nor in the square.
 #
 # ## A size a little larger, and much slower
 #
@@ -380,8 +385,7 @@ check("12.6", busy)
 show_speeds("gemm_waves")
 
 # %% [markdown]
-# With three stages the slowest size is 2560; the count of waves said 2944.  Here
-# is your count beside both kernels, in units of the value at 3584:
+# Your count beside both kernels, relative to 3584:
 
 # %%
 with suppress(NotImplementedError):  # until you have written busy
@@ -396,9 +400,9 @@ with suppress(NotImplementedError):  # until you have written busy
             print(f"{swept.gpu}, {size}: predicted {share / whole:.2f}, {measured}")
 
 # %% [markdown]
-# Three lines of counting predict the speed of the three-stage kernel within 3%, the slowest size included. With two
-# stages the kernel falls further short where the last wave has at most 132 blocks, at 2944, 3072 and 3840: a block
-# alone on its SM has no other block that fills its pauses. cuBLAS can choose among several tile sizes.
+# Three lines of counting predict the three-stage kernel within 3%, and its slowest size, 2560, where the count of waves
+# said 2944. With two stages 0.06 to 0.10 more are missing where the last wave has at most 132 blocks, at 2944, 3072 and
+# 3840: there no other block on the SM fills a pause. (At 2816 it is 0.03: open.)
 #
 # ## Your kernel: half of a symmetric matrix
 #
@@ -413,7 +417,7 @@ with suppress(NotImplementedError):  # until you have written busy
 #   tile, and stores it in both of its places. No element of C is stored by two blocks.
 # - The map from a block's number to its tile, m ≥ n, is integer arithmetic, without a square root. Row m of the
 #   triangle has m + 1 tiles: which rows of different lengths make rows of equal length? Test it in Python, as in 12.2,
-#   before you use it in the kernel.
+#   before the kernel uses it.
 # - On the diagonal both places are in the block's own tile. Two threads may store one element there: their sums have
 #   the same products in the same order.
 # - `block=(16, 16, 1)` makes `cute.arch.thread_idx()` (x, y, 0). The launch is as in 10.12.

@@ -70,14 +70,13 @@ show_sm()
 # ### One layout for TMA and WGMMA
 #
 # TMA writes a swizzled layout and WGMMA reads it. For bf16 with K contiguous it is notebook 10's: 8 rows of 128 bytes.
-# Here are two times 8 rows, before and after the swizzle:
+# Twice 8 rows, before and after the swizzle:
 
 # %%
 show_swizzle((3, 3, 3), "(16,64):(64,1)")
 
 # %% [markdown]
-# TMA and WGMMA swizzle byte addresses, so notebook 10's Swizzle⟨3,3,3⟩ on element offsets is Swizzle⟨3,4,3⟩ here. It
-# belongs to the pointer, as the layout's `.inner`; `.outer`, the layout without it, counts elements.
+# The picture counts elements. TMA and WGMMA swizzle byte addresses, so its Swizzle⟨3,3,3⟩ is Swizzle⟨3,4,3⟩ here.
 #
 # **Exercise 14.1** (about 2 lines). Write `ring_layout(rows, k, stages)`, the layout of all stages of an operand. Its
 # shape is (rows, k, stages), and its swizzle fits the width of a row: `k` is 64, 32 or 16 bf16. At hand:
@@ -111,7 +110,8 @@ check("14.1", ring_layout)
 # tensor<(0,128) o (128,64,64):(1@1,1@0,64@0)>
 # ```
 #
-# A stride n@0 moves the coordinate by n along K, n@1 by n along M, in the order of the descriptor.
+# A stride n@0 moves the coordinate by n along K, n@1 by n along M, in the order of the descriptor: K tile 3 of the last
+# begins at (192, 128).
 # %% [markdown]
 # ### The bytes that an mbarrier counts
 #
@@ -194,7 +194,7 @@ print(f"{bM // 16 * bN // 8 * bK // 16:,} mma.sync of 16×8×16, and an ldmatrix
 show_source(make_wgmma)
 
 # %% [markdown]
-# Notebook 10's registers for A, which `ldmatrix` filled K block by K block:
+# Notebook 10's registers for A, filled by `ldmatrix`:
 #
 # ```python
 # math = tiled_mma.get_slice(thread)
@@ -224,7 +224,8 @@ def wgmma_fragments(tiled_mma, thread, sA, sB):
 check("14.4", wgmma_fragments)
 
 # %% [markdown]
-# tCrA is (1, 1, 4, 4): one wgmma's rows, four K blocks, four stages. The descriptor of another stage is an addition.
+# tCrA is (1, 1, 4, 4): one wgmma's rows, four K blocks, four stages. The descriptor of another stage is an addition; so
+# is that of the next K block, 32 bytes on.
 #
 # ### One K tile is one group
 #
@@ -233,7 +234,7 @@ check("14.4", wgmma_fragments)
 #
 # | call | effect |
 # |---|---|
-# | `warpgroup.fence()` | orders the wgmmas that follow after the threads' own earlier accesses to the accumulators |
+# | `warpgroup.fence()` | makes later wgmmas wait for the threads' own earlier accesses to the accumulators |
 # | `cute.gemm(tiled_mma, D, A, B, C)` | issues D = A · Bᵀ + C for one K block; here D and C are both tCrC |
 # | `tiled_mma.set(warpgroup.Field.ACCUMULATE, value)` | until the next `set`, each wgmma adds C (True) or ignores it |
 # | `warpgroup.commit_group()` | makes the wgmmas since the last commit one group |
@@ -271,9 +272,9 @@ check("14.5", multiply)
 # %% [markdown]
 # ## mbarriers: who may touch a stage
 #
-# In 05.6 you used one mbarrier, once. Now each stage has two, which are used again and again. One fill of a stage and
-# its reads are a **round**. The warp that issues the loads is the **producer**, and every warp that reads a stage is a
-# **consumer**. Each mbarrier answers a question of a round:
+# Each stage has two mbarriers, used again and again. One fill of a stage and its reads are a **round**. The warp that
+# issues the loads is the **producer**, and every warp that reads a stage is a **consumer**. Each mbarrier answers a
+# question of a round:
 #
 # - `full[s]`: have the bytes landed? Once in a round, one lane of the producer arrives and announces the bytes. TMA
 #   counts them down.
@@ -372,8 +373,8 @@ def one_stage(steps: Steps):
 check("14.7", one_stage)
 
 # %% [markdown]
-# The loop is right, and slow: memory and the tensor cores take turns, and the barrier stops all eight warps, though
-# only the producer need wait.
+# The loop is right, and slow: memory and the tensor cores take turns, and the barrier stops all eight warps, not only
+# the producer.
 #
 # ## The ring
 #
@@ -400,8 +401,8 @@ def ring(step, stages, producer):
 check("14.8", ring)
 
 # %% [markdown]
-# CuTe counts this step by step: `make_pipeline_state(PipelineUserType.Consumer, stages)` has `.index`, `.phase`,
-# `.advance()` and `.clone()`. One for `PipelineUserType.Producer` begins with phase 1.
+# CuTe counts so: `make_pipeline_state(PipelineUserType.Consumer, stages)` has `.index`, `.phase`, `.advance()` and
+# `.clone()`. One for `PipelineUserType.Producer` begins with phase 1.
 #
 # Play it. One warp loads (*loads*) and one multiplies (*math*: *done* waits for its wgmmas, *free* arrives at `empty`).
 # Click a warp's row to issue its next instruction; TMA's transfers land when *you* click them. Play two correct rounds.
@@ -470,9 +471,9 @@ check("14.9", main_loop)
 #
 # ### How many stages?
 #
-# In `one_stage` memory's latency, the transfer and the multiplication follow one another. In `main_loop` the stage of K
-# tile k − 1 is loaded again when the multiplication of k begins, as with notebook 11's one barrier a tile: the others
-# cover latency and transfer. The timelines assume 4, 2 and 3 ticks:
+# In `one_stage` latency, transfer and multiplication add up. In `main_loop` the stage of K tile k − 1 is loaded again
+# when the multiplication of k begins: the other stages cover latency and transfer. The timelines assume 4, 2 and 3
+# ticks:
 
 # %%
 h200 = hardware_of("NVIDIA H200")
@@ -482,9 +483,9 @@ print(f"a stage: {2 * (bM + bN) * bK // 1024} KiB, and a block can have 227")
 show_timeline(*(Timeline(n, latency=4, transfer=2, compute=3, tiles=8, at_once=n == 1) for n in (1, 2, 3, 4)))
 
 # %% [markdown]
-# A tick is a third of 560 ns. The drawing keeps the tensor cores busy 33% of the time with one stage, 50% with two. But
-# latency varies, so use as many as fit, four of 48 KiB. **Predict** the speed of one stage and of two against four,
-# with few K tiles and with many. On a Hopper GPU the next cell measures your loops in the course's kernel:
+# The drawing keeps the tensor cores busy 33% of the time with one stage, 50% with two. Three would do; but latency
+# varies, so the course takes as many as fit, four of 48 KiB. **Predict** the speed of one stage and of two against
+# four: does the number of K tiles matter? A Hopper GPU times your loops, each in a ring of two (`one_stage` uses one):
 
 # %%
 from dataclasses import replace
@@ -496,10 +497,10 @@ for name, loop in (("1 stage", one_stage), ("2 stages", main_loop)):
     compare_on_gpu({name: fewer, "4 stages": four}, sizes=(2048, 8192), needs=WGMMA)
 
 # %% [markdown]
-# On an H200 one stage has 0.45 to 0.47 of four stages' speed and two have 0.65, at 2048 as at 8192: the wait recurs in every
-# step, so the number of steps does not matter. 8192³ is 16 waves of 128 steps, so with one stage a step takes 1,509 ns:
-# 560, and 949 of latency and transfer. With two stages the latter alone should be the limit, and a step takes 1,042. If
-# each stage were loaded as soon as it is read, two would share the 1,509: 754.
+# On an H200 one stage has 0.45 to 0.47 of four stages' speed and two have 0.65, at 2048 as at 8192: the wait recurs in
+# every step. 8192³ is 16 waves of 128 steps. With four stages a step takes 674 ns, not 560: open. With one it takes
+# 1,509, so latency and transfer take at most 949. They alone should limit two stages, which take 1,042: the drawing is
+# 10% off.
 #
 # ## The epilogue: stmatrix, and TMA again
 #
@@ -512,19 +513,20 @@ show_source(Accumulators, make_accumulators)
 
 # %% [markdown]
 # Here the two proxies meet again. A **fence** covers what its own lane has written. The whole warp calls `cute.copy`
-# with a TMA atom, which elects the lane that issues.
+# with a TMA atom, which elects the lane that issues. Only it need wait for a store: a group serves in place of an
+# mbarrier.
 #
 # | in `cute.arch` | |
 # |---|---|
 # | `sync_threads()`, `sync_warp()` | all threads of the block, or of the warp, wait for each other |
 # | `fence_proxy("async.shared", space="cta")` | makes this thread's writes to shared memory visible to TMA |
-# | `cp_async_bulk_commit_group()` | makes this thread's bulk copies since the last commit one group |
+# | `cp_async_bulk_commit_group()` | makes this thread's bulk copies (TMA stores) since the last commit one group |
 # | `cp_async_bulk_wait_group(n, read=True)` | waits until all but the n newest groups have *read* shared memory |
 #
 # **Exercise 14.10** (about 8 lines). Write `store_by_tma(acc)`. At hand are `acc.tCrC`, the accumulators, which
-# `.load().to(BFloat16)` rounds; `acc.tRrC`, registers for the result, with a method `.store`; `acc.stmatrix`, a copy
-# from `acc.tRrC` to `acc.tRsC`; and `acc.tma`, a copy from `acc.tSsC` to `acc.tSgC`. Three pairs of operations must be
-# ordered. Before you write, name them:
+# `.load().to(BFloat16)` rounds; `acc.tRrC`, registers for the result in the same order, with a method `.store`;
+# `acc.stmatrix`, a copy from `acc.tRrC` to `acc.tRsC`; and `acc.tma`, a copy from `acc.tSsC` to `acc.tSgC`. Three pairs
+# of operations must be ordered. Before you write, name them:
 #
 # - Who may still be reading the memory that you are about to overwrite?
 # - Who reads what you wrote, and through which proxy?
@@ -553,7 +555,7 @@ def store_by_tma(acc: Accumulators):
 check("14.10", store_by_tma)
 
 # %% [markdown]
-# Each lane fences its own writes, the warp synchronizes, one lane issues the copy.
+# So each lane fences, the warp synchronizes, one lane issues.
 #
 # ## Your kernel
 #
@@ -589,11 +591,11 @@ show_source(described, out_layout)
 # - `grouped(block, rows, columns)` → (m, n), the place of the block's tile among C's `rows` × `columns` tiles, in
 #   notebook 12's order. Pass the two counts from the host as `cutlass.Constexpr`.
 # - `cute.local_tile(mA, (bM, bK), (m, None))` is (bM, bK, K tiles) of the coordinates, a partial K tile included.
-# - `memory = SmemAllocator()` has `memory.allocate_tensor(BFloat16, ring.outer, ALIGNMENT, ring.inner)` and, for n
-#   mbarriers, `memory.allocate_array(Int64, n)`. C's tile, with the layout `out_layout(bM, bN)`, begins where sA does:
-#   `cute.make_tensor(cute.recast_ptr(sA.iterator, layout.inner, BFloat16), layout.outer)`.
-# - `cute.arch.make_warp_uniform(x)` returns lane 0's x in every lane: the compiler then knows that the warp agrees.
-#   Your `wgmma_fragments` wants the warpgroup's first thread.
+# - `memory = SmemAllocator()` has `memory.allocate_tensor(BFloat16, ring.outer, ALIGNMENT, ring.inner)` (`.inner` is
+#   the swizzle) and, for n mbarriers, `memory.allocate_array(Int64, n)`. C's tile, with the layout `out_layout(bM,
+#   bN)`, begins where sA does: `cute.make_tensor(cute.recast_ptr(sA.iterator, layout.inner, BFloat16), layout.outer)`.
+# - `cute.arch.make_warp_uniform(x)` returns lane 0's x in every lane: so the compiler knows that the warp agrees. Your
+#   `wgmma_fragments` wants the warpgroup's first thread.
 # - `make_accumulators(tCrC, tiled_mma, thread, tma_c, sC, gC)` is what your epilogue takes.
 
 
@@ -695,9 +697,9 @@ show_ladder("13.3", "14")
 show_figure("gemm_ladder_14")
 
 # %% [markdown]
-# On the course's GPUs the new instructions make the kernel about 1.6 times as fast as 13.3's: at 4096³ it has 0.97 to
-# 0.98 of cuBLAS's speed. At 1024 it has 0.58: 32 tiles occupy 32 of 132 SMs. It dips at 3072: 288 tiles of 128×256 on
-# 132 SMs are 2.2 waves, and the third one has work for 24 SMs.
+# At 4096³ the new instructions make the kernel about 1.6 times as fast as 13.3's, and on an H200 1.5 times as fast as
+# 13.4's; the share of each is not measured. It has 0.97 to 0.98 of cuBLAS's speed. At 1024 it has 0.58: 32 tiles occupy
+# 32 of 132 SMs. It dips at 3072: 288 tiles of 128×256 on 132 SMs are 2.2 waves, and the third one has work for 24 SMs.
 #
 # Each block begins with an empty ring and ends with an epilogue, and in both the tensor cores are idle. No second block
 # fills the gap, for want of shared memory. Notebook 15 mends that.
@@ -727,7 +729,8 @@ show_figure("gemm_ladder_14")
 #
 # <details><summary>3. A kernel announces half of the bytes that TMA brings. What can happen?</summary>
 #
-# The phase may complete when half of them are there, and WGMMA reads a tile that is partly the old one.
+# The phase may complete when half of them are there, and WGMMA reads a tile that is partly the old one. So may the next
+# phase, in which the other half counts.
 #
 # </details>
 
