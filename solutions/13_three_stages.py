@@ -419,7 +419,7 @@ show_beside(kernels, sizes=(4096, 8192))
 # It is the place. Without its branch alone the loop is 2% slower; from there, moving the copies behind an mma gains 5
 # to 6%.
 #
-# Your kernel beside cuBLAS, and, with TUTORLIB_CUTLASS set to a checkout of CUTLASS, beside NVIDIA's own:
+# Your kernel beside cuBLAS:
 
 # %%
 show_beside({"yours": my_gemm}, sizes=(1024, 2048, 4096, 8192))
