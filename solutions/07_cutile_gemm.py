@@ -268,9 +268,9 @@ for name, made in zip(ways, compiled_ways, strict=True):
     print(f"{name:10} {made.smem_bytes // 1024:4} KiB of shared memory  {', '.join(notes)}")
 
 # %% [markdown]
-# A stage, a tile of A and one of B, has 32 KiB, as has the tile of C for its store: a `latency` of 5 in place of 1 makes
-# five stages out of two, as a kernel of notebook 08 needs. Without TMA the threads load the tiles themselves (`ld.global`). A CTA of a cluster keeps
-# half of A's tile.
+# A stage, a tile of A and one of B, has 32 KiB, as has the tile of C for its store: a `latency` of 5 in place of 1
+# makes five stages out of two, as a kernel of notebook 08 needs. Without TMA the threads load the tiles themselves
+# (`ld.global`). A CTA of a cluster keeps half of A's tile.
 #
 # ## Searching a space
 #
