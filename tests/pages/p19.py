@@ -22,7 +22,9 @@ def turned_round(grad, x, weight, gemm):
 
 @wrong("19.5", "unlike the course's")
 def new_layers(module):
-    """Old parameters in new layers, under every name."""
+    """Old parameters in new layers, under every name; the module itself stays."""
+    if type(module) is nn.Linear:
+        module.__class__ = KernelLinear
     for path, child in list(module.named_modules(remove_duplicate=False)):
         if path and type(child) is nn.Linear:
             new = KernelLinear(child.in_features, child.out_features, child.bias is not None, device="meta")
