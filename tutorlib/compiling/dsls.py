@@ -145,13 +145,18 @@ def compile_cutile(kernel: Any, args: Sequence[Any], arch: str = "sm_90") -> Com
 
 def exported(kernel: Any, args: Sequence[Any], arch: str, form: Literal["cubin", "tileir_bytecode"]) -> bytes:
     """As `compile_cutile`; the bytes of the cubin, or of the Tile IR that `compile_tile_ir` takes."""
+    with refusals():
+        return export(kernel, args, arch, form)
+
+
+def export(kernel: Any, args: Sequence[Any], arch: str, form: Literal["cubin", "tileir_bytecode"]) -> bytes:
+    """The same, but raises cuTile's own errors."""
     from cuda.tile.compilation import CallingConvention, KernelSignature, export_kernel
 
     parameters = [arg.constraint() if isinstance(arg, TensorSpec) else arg for arg in args]
     signature = KernelSignature(parameters, CallingConvention.cutile_python_v2())
     file = BytesIO()
-    with refusals():
-        export_kernel(kernel, [signature], file, gpu_code=arch, output_format=form)
+    export_kernel(kernel, [signature], file, gpu_code=arch, output_format=form)
     return file.getvalue()
 
 

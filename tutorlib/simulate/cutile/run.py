@@ -14,7 +14,7 @@ import torch
 from cuda.tile import compilation
 from torch import Tensor
 
-from tutorlib.compiling.dsls import exported
+from tutorlib.compiling.dsls import export
 from tutorlib.compiling.spec import array_constraint
 from tutorlib.dsl.failure import Fail, Flaw, failures_in
 from tutorlib.dsl.functions import function_of
@@ -157,13 +157,13 @@ def run(kernel: ct.kernel, grid: Sequence[int], args: Sequence[Any], arch: str =
     Blocks run one after another in the order of their index, x fastest. An operation gives what a GPU's gives up
     to rounding; values that cuTile leaves undetermined are NaN, or an implausible number.
 
-    Raises CompileFailed where cuTile's compiler refuses the kernel for `arch`, NotSimulated where the interpreter lacks
+    Raises TileError where cuTile's compiler refuses the kernel for `arch`, NotSimulated where the interpreter lacks
     an operation, and what the kernel itself raises.
     """
     if not isinstance(kernel, ct.kernel):
         raise TypeError(f"{getattr(kernel, '__name__', kernel)!s} is not a @ct.kernel")
     constraints = [constraint(*each) for each in zip(parameters(kernel).values(), args, strict=True)]
-    exported(kernel, constraints, arch, "tileir_bytecode")  # for types, shapes and syntax: no machine code is made
+    export(kernel, constraints, arch, "tileir_bytecode")  # for types, shapes and syntax: no machine code is made
     x, y, z = *grid, *(1,) * (3 - len(grid))
     launch = TileLaunch((x, y, z), function_of(kernel).__code__.co_filename)
     linecache.checkcache(launch.file)
