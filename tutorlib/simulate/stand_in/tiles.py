@@ -10,6 +10,7 @@ import cuda.tile as ct
 import torch
 from cuda.tile import tune
 
+from tutorlib.compiling.dsls import refusals
 from tutorlib.dsl.functions import function_of
 from tutorlib.simulate.cutile.run import TileReport, refuse_launch, run
 from tutorlib.simulate.stand_in.gpu import StandInGpu
@@ -38,7 +39,8 @@ def cutile_on(gpu: StandInGpu) -> Iterator[None]:
 
     def take(kernel: ct.kernel, grid: tuple[int, ...], args: tuple[Any, ...], current: bool) -> None:
         gpu.run_other_work()
-        gpu.take(function_of(kernel).__name__, lambda: run(kernel, grid, args, f"sm_{gpu.arch.rstrip('af')}"))
+        with refusals():
+            gpu.take(function_of(kernel).__name__, lambda: run(kernel, grid, args, f"sm_{gpu.arch.rstrip('af')}"))
 
     def first_of(search_space: Sequence[Any], *args: Any, **options: Any) -> tune.TuningResult:
         best = tune.Measurement(config=search_space[0], mean_us=1.0, num_samples=1, error_margin_us=0.0)
@@ -57,9 +59,7 @@ def launches_to(take: Take, sms: int = SMS) -> Iterator[None]:
 
 @contextmanager
 def launches_interpreted() -> Iterator[list[TileReport]]:
-    """In the block ct.launch interprets, as if there were a GPU with SMS SMs. Gives the reports of what was launched
-    so far; a launch raises as `simulate.cutile.run`.
-    """
+    """In the block ct.launch interprets, for a GPU of SMS SMs; the reports so far. A launch raises as `cutile.run`."""
     reports: list[TileReport] = []
 
     def take(kernel: ct.kernel, grid: tuple[int, ...], args: tuple[Any, ...], current: bool) -> None:
