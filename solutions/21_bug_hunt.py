@@ -74,8 +74,8 @@ for name, meaning in CAUSES.items():
 # The check tests it like every kernel of the course. Fix the kernel; do not rewrite it. Work done with tensor cores,
 # shared memory or asynchronous copies must still use them, unless their use is the bug. A pipeline that no longer has
 # copies in flight while it computes, a redundant barrier or fence (where one is needed, any number of threads may
-# execute it), repeated loads or arithmetic, sums in fp64, warps that neither load nor store, a new bank conflict, or
-# another order of blocks costs a point. A fix's hint names functions that are new to you; a diagnosis's, the tool.
+# execute it), repeated loads or arithmetic, fp64 accumulation, warps that neither load nor store, a new bank conflict,
+# or another order of blocks costs a point. A fix's hint names functions that are new to you; a diagnosis's, the tool.
 #
 # ## Part 1: bugs 1 to 4
 #

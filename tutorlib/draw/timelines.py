@@ -243,7 +243,7 @@ def idle_grid(chart: Chart, ticks: int) -> CellGrid:
 
 
 def show_attention_loop(tiles: Sequence[Sequence[int]], values: Sequence[Sequence[int]]) -> Picture:
-    """A column for each step of a block's loop: Q stays, a color is a tile of keys; between them a query's sums.
+    """A column for each step of a block's loop: Q stays, a color is a tile of keys; between them a query's softmax.
 
     tiles: the query's scores in each, as exponents of two. values: of a column of V. Outlined: what came before is
     rescaled.
@@ -254,13 +254,13 @@ def show_attention_loop(tiles: Sequence[Sequence[int]], values: Sequence[Sequenc
         factor, weights = 2.0 ** (largest - new), [2.0 ** (score - new) for score in scores]
         largest, total = new, total * factor + sum(weights)
         acc = acc * factor + sum(map(mul, weights, column))
-        sums = ",".join(map(str, scores)), str(new), f"{factor:.3g}", *(f"{x:.2f}" for x in (total, acc, acc / total))
-        steps.append(("Q", f"K {n}", *sums, ",".join(map(str, column)), f"V {n}"))
+        state = ",".join(map(str, scores)), str(new), f"{factor:.3g}", *(f"{x:.2f}" for x in (total, acc, acc / total))
+        steps.append(("Q", f"K {n}", *state, ",".join(map(str, column)), f"V {n}"))
     colors = [[ARRIVING, color_of(n), *[EMPTY] * 7, color_of(n)] for n in range(len(steps))]
     labels, shades = (list(zip(*table, strict=True)) for table in (steps, colors))
     rescaled = frozenset((4, n) for n, step in enumerate(steps) if 0 < float(step[4]) < 1)
-    sums = "a query's scores", "maximum so far", "factor", "total so far", "accumulator", "average so far"
-    rows = ("Q, loaded once", "tile of K", *sums, "a column of V", "tile of V")
+    names = "a query's scores", "maximum so far", "factor", "total so far", "accumulator", "average so far"
+    rows = ("Q, loaded once", "tile of K", *names, "a column of V", "tile of V")
     return figure([CellGrid("", labels, shades, rows, row_breaks={1: 2.0, 2: 2.0, 9: 2.0}, outlined=rescaled)])
 
 
