@@ -272,12 +272,15 @@ def simulated_backward(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("queries", "keys", "kv_heads", "d", "causal"),
-    [(200, 150, 1, 64, False), (130, 130, 2, 128, True), (70, 200, 2, 96, False)],
+    ("heads", "queries", "keys", "kv_heads", "d", "causal"),
+    [(2, 200, 150, 1, 64, False), (3, 130, 130, 3, 128, True), (2, 70, 200, 2, 96, False)],
 )
-def test_the_hopper_backward_pass_equals_torch(simulated_backward, queries, keys, kv_heads, d, causal):
+def test_the_hopper_backward_pass_equals_torch(
+    simulated_backward, monkeypatch, heads, queries, keys, kv_heads, d, causal
+):
     torch.manual_seed(0)
-    q, do, (k, v) = random(1, 2, queries, d), random(1, 2, queries, d), random(2, 1, kv_heads, keys, d)
+    monkeypatch.setattr(hopper_backward, "L2", 2 * 8 * d * queries)  # of the causal one: two heads at once, then one
+    q, do, (k, v) = random(1, heads, queries, d), random(1, heads, queries, d), random(2, 1, kv_heads, keys, d)
     wide = [x.double().requires_grad_() for x in (q, k, v)]
     o, lse = attention(*wide, d**-0.5, causal)
     want = torch.autograd.grad(o, wide, do.double())

@@ -42,6 +42,7 @@ ROWS = 128  # queries to whose multiples the scratch is padded
 LANES = 32
 HEAD_DIMS = 64, 128
 BOTH_BARRIER = 1  # the named barrier of both consumer warpgroups
+L2 = 32 * 2**20  # bytes of it that queries may take
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,22 @@ class Steps:
     def place(self, step: Int32) -> tuple[Int32, Int32]:
         """(tile of queries, head)"""
         return self.first + (step + self.shift) % self.count, self.first_head + step // self.count
+
+
+@cute.jit
+def place_of(number: Int32, mQ: cute.Tensor, mK: cute.Tensor, config: BackwardConfig) -> tuple[Int32, Int32, Int32]:
+    """(n_block, kv_head, batch) of a block: a head's keys in order, heads after one another.
+
+    Early keys are seen by the most queries if causal: those of all heads first, as far as L2 holds Q, dO and dQ of one
+    query head of each.
+    """
+    n_blocks, heads, together = cute.ceil_div(mK.shape[0], TILE_N), mK.shape[2], Int32(1)
+    if cutlass.const_expr(config.causal):
+        together = cutlass.max(L2 // (8 * config.head_dim * mQ.shape[0]), 1)
+    before = number // (together * n_blocks) * together  # heads
+    together, rest = cutlass.min(together, heads * mK.shape[3] - before), number - before * n_blocks
+    head = before + rest % together
+    return rest // together, head % heads, head // heads
 
 
 @cute.jit
@@ -298,8 +315,8 @@ def backward_kernel(
     scale: Float32, config: cutlass.Constexpr,
 ):  # fmt: skip
     thread, _, _ = cute.arch.thread_idx()
-    n_block, kv_head, batch = cute.arch.block_idx()
-    warp, group = (cute.arch.make_warp_uniform(thread // size) for size in (32, WARPGROUP))
+    n_block, kv_head, batch = place_of(cute.arch.block_idx()[0], q[1], k[1], config)
+    warp, group = (cute.arch.make_warp_uniform(thread // size) for size in (LANES, WARPGROUP))
     bM, bN, bD = config.tile_m, TILE_N, config.head_dim
     memory = SmemAllocator()
     of_keys, of_queries = smem_layout((bN, bD), BFloat16), smem_layout((bM, bD, STAGES), BFloat16)
@@ -354,7 +371,7 @@ def make_backward(config: BackwardConfig) -> Any:
         part, add = by_register(config.registers), cpasync.CopyReduceBulkTensorTileS2GOp()
         atoms.append(cpasync.make_tiled_tma_atom(add, mdQ, part, part.shape))
         rows = tuple(cute.make_tensor(x.iterator, cute.select(x.layout, [2, 1, 0])) for x in (logs, delta))
-        grid = cute.ceil_div(k.shape[2], TILE_N), k.shape[1], k.shape[0]
+        grid = cute.ceil_div(k.shape[2], TILE_N) * k.shape[1] * k.shape[0], 1, 1
         threads = WARPGROUP * (CONSUMERS + 1)
         backward_kernel(*atoms, rows, scale, config).launch(grid=grid, block=(threads, 1, 1), stream=stream)
 
