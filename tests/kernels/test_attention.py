@@ -273,7 +273,7 @@ def simulated_backward(monkeypatch):
 
 @pytest.mark.parametrize(
     ("heads", "queries", "keys", "kv_heads", "d", "causal"),
-    [(2, 200, 150, 1, 64, False), (3, 130, 130, 3, 128, True), (2, 70, 200, 2, 96, False)],
+    [(2, 200, 150, 1, 64, False), (6, 130, 130, 3, 128, True), (2, 70, 200, 2, 96, False)],
 )
 def test_the_hopper_backward_pass_equals_torch(
     simulated_backward, monkeypatch, heads, queries, keys, kv_heads, d, causal

@@ -1,11 +1,10 @@
 """Attention's gradients on Hopper, by five products: S = Q Kᵀ, dP = dO Vᵀ, dV = Pᵀ dO, dK = dSᵀ Q, dQ = dS K.
 
 A block owns 128 keys, 64 for each of two consumer warpgroups, and takes the tiles of queries that see them, of all
-query heads that share K and V, each block from another tile on, so that they add to different parts of dQ. dK and dV
-stay in registers. S and dP are computed transposed, (keys, queries), so that Pᵀ and dSᵀ are A operands without leaving
-their registers. dQ needs the dS of all 128 keys, so dS goes through shared memory, each warpgroup computes one half of
-dQ, and TMA adds each warp's part of it to fp32 in global memory. Blocks add in any order, so the last bits of dQ differ
-from run to run.
+query heads that share K and V. dK and dV stay in registers. S and dP are computed transposed, (keys, queries), so that
+Pᵀ and dSᵀ are A operands without leaving their registers. dQ needs the dS of all 128 keys, so dS goes through shared
+memory, each warpgroup computes one half of dQ, and TMA adds each warp's part of it to fp32 in global memory. Blocks add
+in any order, so the last bits of dQ differ from run to run.
 
 mQ, mK, mV, mdO, mdK and mdV are (tokens, head_dim, heads, batch). The scratch: mdQ (rows of 32, 32, heads, batch),
 accumulators as the registers have them, and mLogs, mDelta (tokens, heads, batch), tokens padded to `ROWS`.
@@ -92,9 +91,10 @@ class Gradients:
 
 @dataclass(frozen=True)
 class Steps:
-    """Of a block: `count` tiles of queries, from the first that sees its keys on, of each of its query heads in turn.
+    """Of a block: `count` tiles of queries, those that see its keys, from the last on, all query heads of each.
 
-    shift: the place of the tile that is taken first.
+    So blocks of a K head read the same few tiles at a time. shift: the place at which it starts, another for each of
+    them, so that they add to different parts of dQ.
     """
 
     first: Int32
@@ -109,7 +109,8 @@ class Steps:
 
     def place(self, step: Int32) -> tuple[Int32, Int32]:
         """(tile of queries, head)"""
-        return self.first + (step + self.shift) % self.count, self.first_head + step // self.count
+        turn = step + self.shift
+        return self.first + self.count - 1 - turn // self.heads % self.count, self.first_head + turn % self.heads
 
 
 @cute.jit
