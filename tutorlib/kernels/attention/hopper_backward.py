@@ -107,10 +107,18 @@ class Steps:
     def all(self) -> Int32:
         return self.heads * self.count
 
-    def place(self, step: Int32) -> tuple[Int32, Int32]:
-        """(tile of queries, head)"""
-        turn = step + self.shift
-        return self.first + self.count - 1 - turn // self.heads % self.count, self.first_head + turn % self.heads
+    @property
+    def start(self) -> tuple[Int32, Int32]:
+        """(tile of queries, head) of the first step."""
+        turn = self.shift % cutlass.max(self.all, 1)
+        return self.first + self.count - 1 - turn // self.heads, self.first_head + turn % self.heads
+
+    @cute.jit
+    def after(self, m_block: Int32, head: Int32) -> tuple[Int32, Int32]:
+        """Those of the next step, without the divisions that adding to dQ would have to wait for."""
+        last = head == self.first_head + self.heads - 1
+        below = m_block - 1 if m_block > self.first else self.first + self.count - 1
+        return below if last else m_block, self.first_head if last else head + 1
 
 
 @cute.jit
@@ -198,11 +206,11 @@ def load_steps(block: Gradients, steps: Steps, n_block: Int32, kv_head: Int32, b
         tXsX, tXgX = boxes(tma_kv, s_kv, g_kv)
         cute.copy(tma_kv, tXgX, tXsX, tma_bar_ptr=block.full)
     state = make_pipeline_state(PipelineUserType.Producer, STAGES)
+    m_block, head = steps.start
     tile = config.tile_m, config.head_dim
     bulk = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), Float32, num_bits_per_copy=32 * tile[0])
     loads = (block.q, block.sQ, block.q_ring), (block.do, block.sdO, block.do_ring)
-    for step in cutlass.range(steps.all, unroll=1):
-        m_block, head = steps.place(step)
+    for _ in cutlass.range(steps.all, unroll=1):
         for ((tma, m), s, ring), rows, s_rows in zip(loads, block.rows, block.sRows, strict=True):
             full = ring.full + state.index
             g_rows = cute.local_tile(rows[None, head, batch], (tile[0],), (m_block,))
@@ -214,6 +222,7 @@ def load_steps(block: Gradients, steps: Steps, n_block: Int32, kv_head: Int32, b
             g = cute.local_tile(m[None, None, head, batch], tile, (None, 0))
             BoxCopy(tma, *boxes(tma, s, g)).load(m_block, state.index, full)
         state.advance()
+        m_block, head = steps.after(m_block, head)
 
 
 @cute.jit
@@ -266,8 +275,8 @@ def take_steps(block: Gradients, steps: Steps, n_block: Int32, kv_head: Int32, b
     crosses_end = (n_block + 1) * bN > mK.shape[0]
     cute.arch.mbarrier_wait(block.full, Int32(0))
     state = make_pipeline_state(PipelineUserType.Consumer, STAGES)
+    m_block, head = steps.start
     for step in cutlass.range(steps.all, unroll=1):
-        m_block, head = steps.place(step)
         cute.arch.mbarrier_wait(block.q_ring.full + state.index, state.phase)
         issue(st, tSrS, tSrK, tSrQ[None, None, None, state.index], False)
         cute.arch.mbarrier_wait(block.do_ring.full + state.index, state.phase)
@@ -304,6 +313,7 @@ def take_steps(block: Gradients, steps: Steps, n_block: Int32, kv_head: Int32, b
         warpgroup.wait_group(0)
         block.q_ring.release(state.index)
         state.advance()
+        m_block, head = steps.after(m_block, head)
     cute.arch.barrier(barrier_id=BOTH_BARRIER, number_of_threads=CONSUMERS * WARPGROUP)  # both have read K and V
     tKrK.store(tKrK.load() * block.scale)
     for acc, (tma, m), s in ((tVrV, block.dv, block.sV), (tKrK, block.dk, block.sK)):
