@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 185
+#     minutes: 120
 #     summary: Warps with roles, persistent blocks, clusters and stream-K, each written, then measured beside cuBLAS.
 # ---
 
@@ -9,14 +9,14 @@
 # # 15 · Warp roles
 #
 # In notebook 14's kernel the tensor cores are idle at the start and at the end of each tile of C. This page closes
-# these gaps and leaves the arithmetic as it is. At the end you put the eight functions of 15.4 to 15.10 together.
+# these gaps and leaves the arithmetic as it is. At the end the functions that you write are one kernel.
 #
 # > **After this page you can** give warps roles and registers, keep a block busy from its first tile to its last, share
 # > loads in a cluster, hand accumulators from one block to another, and read from measurements which of these pays at a
 # > given size.
 # >
-# > **It takes** about 185 minutes, on any machine; 15.5 is a good place for a break. Without a Hopper GPU the kernels
-# > are simulated; with one they are timed.
+# > **It takes** about 120 minutes, on any machine; after 15.4 is a good place for a break. Without a Hopper GPU the
+# > kernels are simulated; with one they are timed.
 
 # %%
 import cutlass
@@ -38,14 +38,17 @@ from tutorlib.kernels.hopper import (
 # The drawing shows one SM that computes three tiles of C as notebook 14 does. Each color is one tile. The rows `load`
 # and `store` are TMA's copies, `wg 0` and `wg 1` the two warpgroups that share a tile, and `mma` the tensor cores,
 # hatched while they are idle. Orange is the epilogue, in which a warpgroup rounds and stores.
+#
+# A tick is the time to multiply a K tile. Drawn are 8 K tiles for each tile of C and a ring of 4 stages; the first
+# bytes take 3 ticks, the epilogue 3.
 
 # %%
 show_roles("plain")
 
 # %% [markdown]
-# A tile's first multiplication waits for its first bytes, and during its epilogue nothing multiplies. The gaps are
-# drawn as for a K of about 64; at 4096³ a tile multiplies 64 times as long. (A stage counts as free when its
-# multiplication begins.)
+# A tile's first multiplication waits for its first bytes, and during its epilogue nothing multiplies. The drawing is
+# not to scale: at 4096³ a tile has 64 K tiles, and closing the gaps gains about 3% on an H200. Where a tile has 4, it
+# gains up to 8%. This page is after these last percents; they decide which side of cuBLAS a kernel is on.
 #
 # The first gap closes if the block stays for the next tile *and* a warp that has no epilogue issues the loads, as far
 # ahead as the ring has stages. CUTLASS calls this schedule
@@ -177,9 +180,9 @@ def consume(steps: RoleSteps):
 check("15.2", consume)
 
 # %% [markdown]
-# With these two loops the kernel runs 4096³ at 0.99 of cuBLAS's speed on an H200, notebook 14's at 0.98. That is not
-# the roles' gain: in this check's kernel a block also stays for several tiles, each with mbarriers of its own, so that
-# your loops count from 0. Roles make the next step possible.
+# With these two loops the kernel runs 4096³ at 0.99 of cuBLAS's speed on an H200, notebook 14's at 0.98. In this
+# check's kernel a block already computes several tiles. Each of its tiles has mbarriers of its own, so your loops count
+# from 0.
 #
 # ## Registers move
 
@@ -193,101 +196,47 @@ print(*(line.strip() for line in compiled.ptx.splitlines() if "setmaxnreg" in li
 # The block's 384 threads start with 168 registers each. A consumer thread needs more: 128 for its accumulators, and 64
 # while it also holds them rounded to bf16. A producer thread needs hardly any.
 #
-# `setmaxnreg` changes that. `cute.arch.setmaxregister_decrease(n)` returns registers of a warpgroup to the block's
-# pool, and `cute.arch.setmaxregister_increase(n)` takes them from it, waiting until there are enough. All four warps of
-# the warpgroup must execute the instruction.
-#
-# **Exercise 15.3** (about 4 lines). Where do the 168, the 24 and the 240 of the output come from? Write
-# `register_split(warpgroups, need)` → (producer's, consumers'): the most registers that each thread of `warpgroups`
-# consumer warpgroups can have, if the threads of the one producer warpgroup use `need`. A warpgroup has 128 threads. An
-# SM has 65,536 registers; a launch and `setmaxnreg` give each thread a multiple of 8, `setmaxnreg` at least 24 and at
-# most 256. The block never gets more than it was launched with.
-
-
-# %%
-def register_split(warpgroups, need):
-    ### BEGIN SOLUTION (about 4 lines)
-    start = 65_536 // (128 * (warpgroups + 1)) // 8 * 8
-    producer = max(24, -(-need // 8) * 8)
-    consumer = ((warpgroups + 1) * start - producer) // warpgroups // 8 * 8
-    return producer, min(256, consumer)
-    ### END SOLUTION
-
-
-# %%
-check("15.3", register_split)
-
-# %% [markdown]
-# From here on you write the parts of one kernel. `check` fills its other slots with the course's functions and
-# simulates it on a GPU of two SMs, so that a block has several tiles.
-#
-# A colleague's version of the first part is wrong in both roles:
+# `setmaxnreg` moves registers. `cute.arch.setmaxregister_decrease(n)` returns registers of a warpgroup to the block's
+# pool; `cute.arch.setmaxregister_increase(n)` takes them from it, and waits until there are enough. All four warps must
+# execute the instruction. Of 3 · 168 registers, a thread of each warpgroup, the producer's keeps 24, the least allowed,
+# and 480 are left for the two consumers':
 #
 # ```python
-# if me.group == consumers:
+# if me.group == consumers:  # the last warpgroup
+#     cute.arch.setmaxregister_decrease(24)
 #     if me.warp == 0:
-#         cute.arch.setmaxregister_decrease(registers[0])
 #         produce()
 # else:
+#     cute.arch.setmaxregister_increase(240)
 #     consume()
-#     cute.arch.setmaxregister_increase(registers[1])
 # ```
 #
-# **Exercise 15.4** (about 7 lines). Diagnose it, and write `take_roles(me, consumers, registers, produce, consume)`,
-# which every thread of the block runs. `me.group` is the number of its warpgroup in the block, `me.warp` that of its
-# warp in the warpgroup. Warpgroups 0 to `consumers` − 1 are the consumers, warpgroup `consumers` is the producer.
-# `registers` is the pair (producer's, consumers').
+# **Predict:** what happens if the decrease is left out? And if the increase is?
 #
-# **Predict** before you run the check: what happens if one of the two instructions is left out, or the other?
-
-
-# %%
-@cute.jit
-def take_roles(
-    me,
-    consumers: cutlass.Constexpr,
-    registers: cutlass.Constexpr,
-    produce: cutlass.Constexpr,
-    consume: cutlass.Constexpr,
-):
-    ### BEGIN SOLUTION (about 7 lines)
-    if me.group == consumers:
-        cute.arch.setmaxregister_decrease(registers[0])
-        if me.warp == 0:
-            produce()
-    else:
-        cute.arch.setmaxregister_increase(registers[1])
-        consume()
-    ### END SOLUTION
-
-
-# %%
-check("15.4", take_roles)
-
-# %% [markdown]
-# The colleague's producer returns registers in one warp of four; the consumers take theirs only after they have
-# multiplied.
+# <details><summary>Answer</summary>
 #
-# Without the producer's the consumers wait forever for registers that no warp returns. Without the consumers' the
-# result is right. 168 registers do for the accumulators, but not for the deferred stores below: there the compiler
-# spills.
+# Without the decrease the consumers wait forever. Without the increase the result is right, and slow where stores are
+# deferred (below): 168 registers do not hold 128 accumulators and 64 rounded ones, so the compiler spills.
+#
+# </details>
 #
 # ## Persistent blocks
 #
-# A block that stays for the next tile is **persistent**. The kernel launches only as many blocks as fit on the GPU.
-# Which tiles each computes follows from its number, so producer and consumers need not communicate.
+# A block that stays for the next tile is **persistent**. The kernel launches only as many blocks as fit on the GPU, and
+# a block's number says which tiles it computes. From here on you write the parts of this kernel; `check` fills the
+# other slots and simulates it on a GPU of two SMs.
 #
-# From here on one ring serves all tiles of a block. A colleague makes a new state for each tile, as `produce` does. His
-# kernel has four stages, and it is right at 2048³, 4096³ and 8192³. At 4160³ it hangs.
+# One ring now serves all tiles of a block. A colleague's producer makes a new state for each tile, as `produce` does;
+# his consumers carry theirs from tile to tile. With four stages his kernel is right at 2048³, 4096³ and 8192³. At
+# 4160³ it hangs.
 #
-# **Exercise 15.5** (about 7 lines). For which K is it right? And with 3 stages and 5 K tiles in a tile, in which stage
+# **Exercise 15.3** (about 7 lines). For which K is it right? And with 3 stages and 5 K tiles in a tile, in which stage
 # and with which producer phase must the second tile begin? Then write `produce_tiles(tiles, loads)` for the producer
 # warp: it loads all K tiles of all tiles of the block, and between two tiles it waits for nothing but an empty stage.
 #
 # - `tiles.items()`: the number of tiles of C that this block computes, at least 1; loop over
 #   `cutlass.range(tiles.items(), unroll=1)`
-# - `item = tiles.take(number)`: one of them: `item.tile` is its place (M, N), `item.k_tiles` its number of steps along
-#   K
+# - `item = tiles.take(number)`: one of them, with `item.tile`, its place (M, N), and `item.k_tiles`, its steps along K
 # - `item.k_tile(step)`: the K tile of a step, which is not always `step`: a block may begin in the middle of K
 # - `loads.stages`, `loads.issue(tile, k_tile, stage, phase)`: the body of your loop in `produce`, but for `advance`
 # - `loads.finish(state)`: waits until all stages have been read. A block must not end before that: other blocks of its
@@ -309,18 +258,19 @@ def produce_tiles(tiles, loads):
 
 
 # %%
-check("15.5", produce_tiles)
+check("15.3", produce_tiles)
 
 # %% [markdown]
 # A new state's stage 0 and phase 1 fit after an even number of whole rounds: with four stages, after a multiple of 8 K
-# tiles, 512 of K. With 65, at 4160³, the second tile's loads begin in stage 0, its consumers in stage 1: sooner or
-# later, perhaps after an overwrite, they wait for a fill that never comes. With 3 stages and 5 K tiles the second tile
-# begins in stage 2 with phase 0. The state must live as long as the ring.
+# tiles, 512 of K. At 4160³ a tile has 65. The second tile's first load goes to stage 0 with phase 1, which counts as
+# complete although K tile 64 there may be unread. Over two tiles stage 1 is filled 32 times and waited for 33 times:
+# the last wait never ends. With 3 stages and 5 K tiles the second tile begins in stage 2 with phase 0.
 #
 # ## The other gap: the epilogue
 #
 # There are two ways to multiply during an epilogue. **Ping-pong**: each warpgroup has a tile of its own, and one
-# multiplies while the other stores. **Deferred stores**: the warpgroups share a tile. A thread rounds its 128
+# multiplies while the other stores. It waits at a named barrier for its turn, and passes the turn on when it has issued
+# its tile's last wgmmas. **Deferred stores**: the warpgroups share a tile. A thread rounds its 128
 # accumulators to 64 registers at once, issues the next tile's first wgmmas, and stores while they run.
 #
 # This gap matters where K is short, or where the epilogue computes more (notebook 18):
@@ -329,19 +279,19 @@ check("15.5", produce_tiles)
 show_roles("cooperative", "deferred stores", "ping-pong")
 
 # %% [markdown]
-# In the drawing ping-pong (the course's) wins, with tiles of half the size. A warpgroup with a tile of 128×256 to
-# itself would need 256 accumulators in each thread, more than the 240 that `register_split(2, 24)` gives. So the
-# kernel's ping-pong tiles are 128×192, and smaller tiles have their price.
+# In the drawing ping-pong wins, with tiles of half the size. A warpgroup with a tile of 128×256 to itself would need
+# 256 accumulators in each thread, more than its 240 registers. So the ping-pong of the course's kernel has tiles of
+# 128×192, and smaller tiles have their price. You write the other way.
 #
 # The consumers' loop over tiles is your `consume` with a tile around it, and with one state for all tiles:
 #
 # - `multiply.step(state, first)` waits for `full`, fences, issues the wgmmas and commits
 # - `multiply.retire(pending, state)` is `wait_group(pending)` and the arrival at `empty` of that state's stage
-# - `multiply.stages`; `tiles` as in 15.5
+# - `multiply.stages`; `tiles` as in 15.3
 # - `out.round_and_store(number)` is the epilogue of a tile. `out.drain()`, once at the end, waits until TMA has read
 #   the block's shared memory
 #
-# **Exercise 15.6** (about 19 lines). Write `consume_tiles(tiles, multiply, out, defer)`, which keeps one group in
+# **Exercise 15.4** (about 19 lines). Write `consume_tiles(tiles, multiply, out, defer)`, which keeps one group in
 # flight as in 15.2. If `defer` is False, each tile has its epilogue when it is complete. If it is True, every tile but
 # the block's last is stored while the next tile's first wgmmas run. The epilogue is then two calls: `out.round(number)`
 # frees the accumulators and keeps the rounded tile in registers; `out.store(number)` stores it. Where does each belong,
@@ -377,7 +327,7 @@ def consume_tiles(tiles, multiply, out, defer: cutlass.Constexpr):
 
 
 # %%
-check("15.6", consume_tiles)
+check("15.4", consume_tiles)
 
 # %% [markdown]
 # ### The store itself
@@ -403,7 +353,7 @@ check("15.6", consume_tiles)
 #   to shared memory only if this fence comes between the writes and the copy
 # - `cute.arch.sync_warp()`: orders the lanes of a warp
 #
-# **Exercise 15.7** (about 12 lines). Write `store_pieces(out)`, which each consumer warp runs. Find the pairs of
+# **Exercise 15.5** (about 12 lines). Write `store_pieces(out)`, which each consumer warp runs. Find the pairs of
 # accesses that nothing orders, and the two ways in which the wait is longer than a buffer needs. Keep as many copies in
 # flight as the buffers allow; before a tile's first piece you may wait for all of the previous tile's. Each piece may
 # take one fence and two `sync_warp`.
@@ -430,7 +380,7 @@ def store_pieces(out):
 
 
 # %%
-check("15.7", store_pieces)
+check("15.5", store_pieces)
 
 # %% [markdown]
 # Nothing ordered a piece's writes before its copy, or an earlier copy's read before the other lanes' writes. The wait
@@ -438,15 +388,16 @@ check("15.7", store_pieces)
 #
 # ## Clusters
 #
-# While the tensor cores multiply a K tile, every SM asks L2 for the next tiles of A and B. In a **cluster** of *m*×*n*
-# blocks, the blocks of one row need the same tile of A, and those of one column the same tile of B. Each of them can
-# load a slice and send it to all that need it, by **multicast**. (Notebook 17's pairs need clusters, too.) A smaller
-# tile asks for more in a cycle:
+# The blocks of a **cluster** start together, in one GPC (graphics processing cluster), a group of SMs. They can access
+# each other's shared memory, then called **distributed shared memory**, and each other's mbarriers. Split-K (notebook
+# 16) and Blackwell's pairs of SMs (notebook 17) need that. Here it serves to share loads: in a cluster of *m*×*n*
+# blocks, those of one row need the same tile of A, and those of one column the same tile of B. Each loads a slice and
+# sends it to all that need it, by **multicast**. Whether an H200 gets faster by it, you measure below.
 
 # %%
-for rows, columns in [(128, 256), (128, 128)]:
+for rows, columns in [(128, 256), (128, 128), (256, 192)]:
     cycles = 2 * rows * columns * 64 // 4096  # of the tensor cores for a K tile, at the datasheet's rate
-    for m, n in [(1, 1), (2, 1), (2, 2)]:
+    for m, n in [(1, 1), (2, 1)]:
         _, from_l2 = course.step_bytes((rows, columns, 64), (m, n))
         asks = f"{from_l2 // 1024} KiB in {cycles} cycles, {from_l2 / cycles:.0f} bytes in a cycle"
         print(f"tiles of {rows}×{columns}, {m}×{n} blocks: each asks L2 for {asks}")
@@ -463,7 +414,7 @@ show_multicast((2, 2), (128, 256))
 # offset in the shared memory of each receiver, where the mbarrier at the same offset counts its bytes. So each block
 # announces the bytes of two *whole* tiles, and gets them from several blocks.
 #
-# **Exercise 15.8** (about 6 lines). The producer warp calls `load_shared` for A and for B in each step. Complete it:
+# **Exercise 15.6** (about 6 lines). The producer warp calls `load_shared` for A and for B in each step. Complete it:
 # `sharers` is the number of blocks that share this tile, `place` the number of this block among them, and `mask` has
 # the bits of the blocks that receive its slice. `mode` is 0 for A and 1 for B; `cluster` is the cluster's extent. Both
 # are known at compile time. `block` is this block's (*m*, *n*), which only the running kernel knows, so `mask` is a
@@ -492,48 +443,52 @@ def load_shared(operand, row, k_tile, stage, full):
 
 
 # %%
-check("15.8", load_shared)
+check("15.6", load_shared)
 
 # %% [markdown]
 # Now a stage holds slices that other blocks loaded. Before a producer overwrites its slice, *every* block that received
-# it must have read it, so `empty` needs arrivals from other SMs. The blocks of a cluster can access each other's shared
-# memory, then called **distributed shared memory**: they start together, in one GPC (graphics processing cluster), a
-# group of SMs. What orders their accesses must do so at **cluster scope**, wider than one block and narrower than the
-# GPU.
+# it must have read it, so `empty` needs arrivals from other SMs: one from each consumer warp of each such block. What
+# orders accesses between these blocks must do so at **cluster scope**, wider than a block and narrower than the GPU. A
+# colleague lets each lane of a consumer warp tell one block:
 #
-# **Exercise 15.9** (about 4 lines). Write `free_stage(ring, stage)`, which all lanes of each consumer warp run when the
-# warp has read a stage. A block's `empty` expects one arrival from each consumer warp of every block that reads a slice
-# which this block loaded. Which blocks must the warp tell, and how many are they in a cluster of 2×2?
+# ```python
+# lane = cute.arch.lane_idx()
+# m, n = lane % ring.cluster[0], lane // ring.cluster[0]
+# if n < ring.cluster[1]:
+#     cute.arch.mbarrier_arrive(ring.empty + stage, ring.first + lane)
+# ```
 #
-# - `cute.arch.mbarrier_arrive(pointer, rank)` arrives at the mbarrier with this pointer's offset in the block of that
-#   rank. The pointer is `ring.empty + stage`.
-# - `ring.block` and `ring.cluster` are what `block` and `cluster` were in 15.8. A cluster has at most 8 blocks, a warp
-#   32 lanes, and `cute.arch.lane_idx()` is the lane.
-# - With split-K, several such clusters are one cluster of the hardware, so add `ring.first` to a rank.
+# `mbarrier_arrive(pointer, rank)` arrives at the mbarrier at this offset in the block of that rank. `ring.first` is the
+# cluster's first rank: with split-K, several such clusters are one of the hardware.
+#
+# **Exercise 15.7** (about 2 lines). It is right in clusters of 2×1 and of 1×4, and in 2×2 stages are overwritten before
+# they are read. Which arrivals are wrong there? Mend it; `ring.block` is this block's (*m*, *n*).
 
 
 # %%
 @cute.jit
 def free_stage(ring, stage):
-    ### BEGIN SOLUTION (about 4 lines)
     lane = cute.arch.lane_idx()
     m, n = lane % ring.cluster[0], lane // ring.cluster[0]
+    ### BEGIN SOLUTION (about 2 lines)
     if n < ring.cluster[1] and (m == ring.block[0] or n == ring.block[1]):
         cute.arch.mbarrier_arrive(ring.empty + stage, ring.first + lane)
     ### END SOLUTION
 
 
 # %%
-check("15.9", free_stage)
+check("15.7", free_stage)
 
 # %% [markdown]
+# The block across the diagonal loads nothing that this one reads: its `empty` would complete one reader early.
+#
 # ## The last wave: stream-K
 #
 # 4096×4096 is 512 tiles of 128×256, for 132 SMs: 3.88 waves, which take as long as 4.
 # **[Stream-K](https://arxiv.org/abs/2301.03598)** lays the K tiles of all tiles end to end and cuts that line into
-# equal shares, one for each cluster. The drawing has a row for each cluster and a color for each tile. Where a cut goes
-# through a tile, one cluster passes its accumulators to another, which adds them (the arrows). A cluster runs its share
-# from the end backwards: it gives first, so that the adder need not wait.
+# equal shares, one for each cluster. In the drawing a row is a cluster, a color a tile. Where a cut goes through a
+# tile, one cluster passes its accumulators to another, which adds them (the arrows). A cluster runs its share from the
+# end backwards: it gives first, so that the adder need not wait.
 
 # %%
 show_work({"whole tiles": course.whole_tiles, "stream-K": course.stream_k}, clusters=4, tiles=6, k_tiles=6)
@@ -552,7 +507,7 @@ show_work({"whole tiles": course.whole_tiles, "stream-K": course.stream_k}, clus
 # - A load with **acquire** semantics that reads the released value comes before everything that *its own lane* does
 #   afterwards. If the warp meets in a `sync_warp` after the load, it also comes before what the other lanes do then.
 #
-# **Exercise 15.10** (about 12 lines in both). Write `give_part(part)` and `add_part(part)`. All 32 lanes of a consumer
+# **Exercise 15.8** (about 12 lines in both). Write `give_part(part)` and `add_part(part)`. All 32 lanes of a consumer
 # warp run them: the one in the block that gives, the other in the block that adds, once for each block that gives. The
 # adder leaves the flag at 0, for the next launch. The blocks are on different SMs, and may be in different clusters:
 # which scope do the accesses need?
@@ -598,7 +553,7 @@ def add_part(part):
 hand_over = give_part, add_part
 
 # %%
-check("15.10", hand_over)
+check("15.8", hand_over)
 
 # %% [markdown]
 # ## The levers, measured
@@ -608,29 +563,29 @@ check("15.10", hand_over)
 # an mbarrier in a loop, instead of a wait that may suspend it. *Tile order*: bands of columns instead of rows, every
 # other one backwards.
 #
-# **Predict** at 4096: which lever gains most, and what does multicast bring, with a third fewer bytes from L2?
+# **Predict** at 4096: which lever gains most? And what does *multicast* bring, with a third fewer bytes from L2?
 #
 # Each row adds one lever to its parent, the row above it in the tree. *plain* is notebook 14's kernel. A number is the
 # speed as a fraction of cuBLAS's, the percentage the gain over the parent. The tile is 128×256 unless a row names
-# another, *multicast* is a cluster of 2×1, and the last two rows are persistent with multicast; 256×192 also has zigzag
-# and polling.
+# another, multicast a cluster of 2×1. The last two rows are persistent with multicast; 256×192 also has zigzag and
+# polling.
 
 # %%
 show_levers()
 
 # %% [markdown]
-# - **Persistent blocks** gain most at 4096, 3.0%, and 1.0% at 8192. At 2048 there is one wave and no next tile, so no
-#   lever helps.
+# - **Persistent blocks** gain most at 4096, 3.0%, and 1.0% at 8192. Roles alone gain nothing: they make these possible.
+#   At 2048 there is one wave and no next tile, so no lever helps.
 # - **Stream-K** gains at 8192 only, up to 1.2%. At 4096 it saves at most 3%, and its hand-over costs more. At 2048 it
 #   cuts tiles that already fit into one wave.
 # - **Multicast and deferred stores** stay within the noise, wherever you add them: L2 is not what limits a tile of
-#   128×256.
-# - **Zigzag K** gains 0.7% at 8192, and elsewhere stays within the noise, as **polling and tile order** do at every
-#   size.
+#   128×256, and beside 32 to 128 K tiles an epilogue is short.
+# - **Zigzag K** gains 0.7% at 8192. **Polling and tile order** stay within the noise.
 # - **Other tiles** gain at one size and lose at another. The fastest row at 8192, 256×192 with stream-K, is the slowest
 #   at 2048.
 #
-# Do they pay with other tiles, or a short K? **Predict** each pair (all are persistent; 256×192 as above):
+# Does multicast pay where a tile asks L2 for more bytes in a cycle, 64 with 128×128, or fewer, 37 with 256×192? And do
+# deferred stores with 4 K tiles in a tile? **Predict** the signs. All rows are persistent.
 
 # %%
 show_levers("hopper_tiles")
@@ -639,62 +594,65 @@ show_levers("hopper_tiles")
 show_levers("hopper_short")
 
 # %% [markdown]
-# **Deferred stores** pay where K is short: 4 and 8%. **Multicast** costs tiles of 128×128 some 3.5%, although they ask
-# L2 for most; the cause is open. It gives 256×192 0.6% at 8192. **Ping-pong** gains 0.9 and 1.5% at 128×192.
+# **Deferred stores** pay where K is short: 8 and 4%. **Multicast** costs tiles of 128×128 some 3.5%, although they ask
+# L2 for most, and gives 0.6% at 8192 to tiles of 256×192, which ask for least. The counted bytes predict the wrong
+# sign, so L2's bandwidth is not the limit: on an H200, multicast is not for speed. **Ping-pong** gains 0.9 and 1.5% at
+# 128×192.
 #
 # ## Your functions in one kernel
 #
-# The course's lines that call your functions:
-
-# %%
-from inspect import getsource
-
-from tutorlib.kernels.hopper import epilogue, gemm, pipeline
-
-for module in (pipeline, gemm, epilogue):
-    print(*(line.strip() for line in getsource(module).splitlines() if "parts." in line), sep="\n")
-
-# %% [markdown]
-# **Exercise 15.11** (about 16 lines). Write `my_gemm(m, n, k)`, which returns (configuration, parts): your eight
-# functions and your choice of levers. `Parts` takes them as `roles`, `produce` and `consume` (those for all tiles),
-# `store`, `load`, `free`, `give` and `add`. The configuration is a `HopperConfig` with the levers that you want for
-# this shape; it takes `tile`, `cluster`, `schedule` (`"cooperative"`, `"pingpong"`), `persistent`, `defer_stores`,
-# `zigzag`, `polls` and `stream_k` (`print(HopperConfig())` shows the defaults). At 2048³, 4096³ and 8192³ you lose a
-# point if your configuration is a row of the levers' table more than 1.5% slower than the best one, or if the course's
-# model expects 1.8 times the best one's time. No row is near the best at all three: what decides?
+# | slot | your function | exercise | run by | how often |
+# |---|---|---|---|---|
+# | `produce` | `produce_tiles` | 15.3 | the producer warp | once |
+# | `load` | `load_shared` | 15.6 | the producer warp | for A and for B in each K tile |
+# | `consume` | `consume_tiles` | 15.4 | each consumer warp | once |
+# | `free` | `free_stage` | 15.7 | each consumer warp | each K tile |
+# | `store` | `store_pieces` | 15.5 | each consumer warp | each tile |
+# | `give`, `add` | `give_part`, `add_part` | 15.8 | each consumer warp | each part of a tile that stream-K cuts |
 #
-# The check simulates your parts together in three configurations: deferred stores with clusters and with stream-K, and
-# split-K. A Hopper GPU times your kernel at 4096³, where the last point takes 98% of the course's speed.
+# **Exercise 15.9** (about 4 lines). Complete `my_gemm(m, n, k)`: choose the levers for a shape. No row of the table is
+# near the best at all three sizes: what decides? `HopperConfig` takes
+#
+# - `tile`, (M, N, K), and `cluster`, (M, N), by default (128, 256, 64) and (1, 1)
+# - `schedule`: `"cooperative"`, the default, or `"pingpong"`
+# - `persistent`, by default True, and `defer_stores`, `zigzag`, `polls`, `stream_k`, by default False
+#
+# At 2048³, 4096³ and 8192³ you lose a point if your configuration is
+#
+# - a row of the first table more than 1.5% slower than the best one of that size, or
+# - one that the course's model expects to take over 1.8 times the best one's time.
+#
+# The check simulates your functions together in three configurations: deferred stores with clusters and with stream-K,
+# and split-K. A Hopper GPU times 4096³, where the last point takes 98% of the course's speed.
 
 
 # %%
 def my_gemm(m, n, k):
-    ### BEGIN SOLUTION (about 16 lines)
     parts = Parts(
-        roles=take_roles,
         produce=produce_tiles,
-        consume=consume_tiles,
-        store=store_pieces,
         load=load_shared,
+        consume=consume_tiles,
         free=free_stage,
+        store=store_pieces,
         give=give_part,
         add=add_part,
     )
+    ### BEGIN SOLUTION (about 4 lines)
     levers = {"cluster": (2, 1), "defer_stores": True, "zigzag": True, "polls": True}
     waves = m * n / (128 * 256 * 132)
     if waves > 8:  # a hand-over is short beside the whole, and the last wave's idle SMs are not
         levers["stream_k"] = True
-    return HopperConfig(**levers), parts
     ### END SOLUTION
+    return HopperConfig(**levers), parts
 
 
 # %%
-check("15.11", my_gemm)
+check("15.9", my_gemm)
 
 # %% [markdown]
-# The number of waves: stream-K loses at 1 and 4, and gains at 16.
+# The number of waves: stream-K loses 15% with 1, 1.3% with 4, and gains 1.0% with 16.
 #
-# The timed exercises of notebooks 14 and 15, each measured by its check; *gain* compares with the row above.
+# The timed exercises of notebooks 14 and 15; *gain* compares with the row above:
 
 # %%
 show_ladder("14", "15")
@@ -702,8 +660,7 @@ show_ladder("14", "15")
 # %% [markdown]
 # ## What to remember
 #
-# - Give loading to a warp of its own. It runs ahead of the multiplication by as many stages as the ring has, also from
-#   one tile into the next.
+# - A warp that only loads runs ahead by as many stages as the ring has, also from one tile into the next.
 # - A warp may overwrite memory only when it knows that the last reader is done. `empty` says so of a stage, on any SM
 #   of the cluster; a bulk group says so of a store buffer; a flag, released and acquired, says so between clusters.
 # - Compare a gain with its spread before you believe it. Persistent blocks, zigzag K, stream-K, deferred stores and
@@ -719,10 +676,11 @@ show_ladder("14", "15")
 #
 # </details>
 #
-# <details><summary>2. In a cluster of 2×2, which warps arrive at <code>empty</code> of block 0?</summary>
+# <details><summary>2. With 3 stages, is a new pipeline state for each tile right if a tile has 6 K tiles? And
+# 9?</summary>
 #
-# The consumer warps of blocks 0, 1 and 2. Block 0 loads a slice of A for blocks 0 and 2, and a slice of B for blocks 0
-# and 1. Each warp arrives once, also in block 0, which reads both.
+# With 6, two whole rounds, it is. After 9 the stage fits, and the phase does not: the first wait returns at once, and
+# the load overwrites a K tile that may be unread.
 #
 # </details>
 #

@@ -314,7 +314,7 @@ for step in (TileSteps.load, TileSteps.multiply, TileSteps.read, TileSteps.write
     print(f"{step.__name__}{signature(step)}: {step.__doc__}")
 
 # %% [markdown]
-# A colleague makes the producer's pipeline state anew for each tile of C, as in 15.5. With four stages and K = 512 it
+# A colleague makes the producer's pipeline state anew for each tile of C, as in 15.3. With four stages and K = 512 it
 # passes every test. **Predict:** what happens at K = 256, and what at K = 320?
 #
 # **Exercise 17.5** (about 11 lines). Write `produce(steps)`, the TMA warp's loop, for every K: the K tiles of all of

@@ -56,8 +56,8 @@ NAMES = {  # module → its functions, classes, constants and submodules that pa
     "notebook.launches": "show_later_calls show_new_processes show_stages",
     "notebook.measured": ("show_costs show_counts show_figure show_ladder show_levers show_speeds show_sweep"),
     "notebook.trials": (
-        "compare_attention compare_on_gpu race run_cpp run_host run_on_gpu show_beside show_model"
-        " tune_hopper write_program"
+        "compare_attention compare_on_gpu model_errors race run_cpp run_host run_on_gpu show_beside show_model"
+        " show_ranking tune_hopper write_program"
     ),
     "problems.differences": "by",
     "simulate.cutile": "run",

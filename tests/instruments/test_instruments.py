@@ -225,7 +225,7 @@ class TestTheCommand:
         assert "needs a GPU" in CliRunner().invoke(app, ["sweep", "gemm_rungs"]).output
 
 
-HOPPER = "gemm_any", "gemm_models", "hopper_fp8", "hopper_levers"
+HOPPER = "gemm_any", "gemm_models", "hopper_levers"
 
 
 @pytest.mark.parametrize("name", SWEEPS)

@@ -24,12 +24,8 @@ from tutorlib.kernels.hopper.parts import (
     load_shared,
     produce_tiles,
     store_pieces,
-    take_roles,
 )
 from tutorlib.kernels.hopper.specialized import load_steps, multiply_steps
-from tutorlib.models.hopper_gemm import at_launch
-
-SOLVED = {"15.3": solved("15.3")}
 
 
 @right("15.1")
@@ -77,27 +73,7 @@ def step(steps, state, first: cutlass.Constexpr):
 own = copy_of(parts)
 
 
-@right("15.4")
-@cute.jit
-def consumers_first(
-    me,
-    consumers: cutlass.Constexpr,
-    registers: cutlass.Constexpr,
-    produce: cutlass.Constexpr,
-    consume: cutlass.Constexpr,
-):
-    """The consumers' branch first."""
-    kept, taken = registers
-    if me.group < consumers:
-        cute.arch.setmaxregister_increase(taken)
-        consume()
-    else:
-        cute.arch.setmaxregister_decrease(kept)
-        if me.warp < 1:
-            produce()
-
-
-@right("15.5")
+@right("15.3")
 @cute.jit
 def while_loops(tiles, loads):
     """while in place of range."""
@@ -114,7 +90,7 @@ def while_loops(tiles, loads):
     loads.finish(state)
 
 
-@right("15.6")
+@right("15.4")
 @cute.jit
 def two_states(tiles, multiply, out, defer: cutlass.Constexpr):
     """A second state for the stage that is freed."""
@@ -141,7 +117,7 @@ def two_states(tiles, multiply, out, defer: cutlass.Constexpr):
     out.drain()
 
 
-@right("15.7")
+@right("15.5")
 @cute.jit
 def counts_buffers(out):
     """A Python number for the buffer, and one wait whose count follows from the piece."""
@@ -158,7 +134,7 @@ def counts_buffers(out):
         buffer = (buffer + 1) % out.buffers
 
 
-@right("15.8")
+@right("15.6")
 @cute.jit
 def mask_by_a_loop(operand, row, k_tile, stage, full):
     """The mask bit by bit, from the ranks of all blocks."""
@@ -175,7 +151,7 @@ def mask_by_a_loop(operand, row, k_tile, stage, full):
     operand.copy(source, target, full, mask)
 
 
-@right("15.9")
+@right("15.7")
 @cute.jit
 def a_lane_for_each(ring, stage):
     """The first lanes for the row, the next ones for the column; mapped addresses."""
@@ -238,7 +214,6 @@ def one_lane_asks(part):
 
 
 UNUSUAL = Parts(
-    consumers_first,
     while_loops,
     two_states,
     counts_buffers,
@@ -301,7 +276,7 @@ def multiply_one(steps, state, first: cutlass.Constexpr):
         cute.arch.mbarrier_arrive(steps.empty + state.index)
 
 
-@wrong("15.7", "waits until C is written", lesson=True)
+@wrong("15.5", "waits until C is written", lesson=True)
 @cute.jit
 def copies_at_once(out):
     """The page's version: nothing orders the lanes and TMA."""
@@ -331,7 +306,6 @@ def plain_python(*args):
 
 
 OWN = Parts(
-    own.take_roles,
     own.produce_tiles,
     own.consume_tiles,
     own.store_pieces,
@@ -343,11 +317,11 @@ OWN = Parts(
 
 
 def part(function, changes):
-    """An own part of 15.11 with the changes of a row."""
+    """An own part of 15.9 with the changes of a row."""
     return with_changes(base_of(function), changes)
 
 
 def whole(config=None, pair=True, **slots):
-    """An answer to 15.11 of own parts, with these in their places."""
+    """An answer to 15.9 of own parts, with these in their places."""
     made = Parts(**{**vars(OWN), **slots})
     return lambda *shape: (config or choose(*shape), made) if pair else made

@@ -1,29 +1,18 @@
-"""Exercises of notebook 15: the two roles' loops, the parts of the persistent kernel; counts, a model, a choice."""
+"""Exercises of notebook 15: the two roles' loops, and the parts of the persistent kernel."""
 
-from collections.abc import Callable
 from functools import partial
-from random import Random
 from typing import Any
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.facts import at_most, groups, issued, looped
 from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import KernelSettings, Small, inside
-from tutorlib.checking.randomness import beside
 from tutorlib.exercises.judges import hopper as judge
-from tutorlib.exercises.values import value_exercise
 from tutorlib.machine.features import WGMMA
-from tutorlib.models.hopper_gemm import register_split
 from tutorlib.problems.catalogue import gemm, gemm_shared
 from tutorlib.problems.problem import Shape
 
-# The loops of the two roles, and their registers.
-
-
-def splits(*warpgroups: int) -> Callable[[Random], tuple]:
-    """Calls of `register_split` with any need."""
-    return lambda rng: (rng.choice(warpgroups), rng.randint(1, 64))
-
+# The loops of the two roles.
 
 LOOP_SHAPES = ((512, 512, 512), (384, 1024, 840), (129, 200, 72))  # 14 K tiles: 4 stages come round three times
 STEPS: Small = {  # two tiles of nine K tiles, where work is counted; two stages; fewer K tiles than stages
@@ -55,10 +44,6 @@ STORED = 6 * 4 * 4  # 6 tiles, 4 warps: 4 pieces
 BENCH = (4096, 4096, 4096)
 RING: KernelSettings = {"tile": (64, 64, 64), "stages": 3} | judge.FEW_SMS
 SPLIT: KernelSettings = {"persistent": False, "split_k": 2}
-ROLES: Small = {
-    (200, 136, 136): {"tile": (128, 64, 64), "stages": 2} | judge.FEW_SMS,
-    (200, 72, 72): {"tile": (192, 192, 64), "warpgroups": 3, "stages": 2} | judge.FEW_SMS,
-}
 PRODUCE: Small = {(200, 136, 264): RING | {"cluster": (2, 1)}, (136, 72, 264): RING | SPLIT | {"cluster": (2, 1)}}
 IN_TURN = (136, 72, 136)  # where stores are not deferred
 CONSUME: Small = {(200, 136, 264): RING | {"defer_stores": True}, IN_TURN: RING}
@@ -98,37 +83,14 @@ EXERCISES = (
         tiers=(0.9,),
         library=of_course("hopper.specialized", "multiply_steps"),
     ),
-    value_exercise(
-        ("15.3", "register_split", 2),
-        register_split,
-        {
-            "one, which 256 suffice": beside([(1, need) for need in (24, 40)], splits(1)),
-            "two that multiply": beside([(2, need) for need in (24, 16, 30, 40, 56)], splits(2)),
-            "three": beside([(3, need) for need in (24, 31, 32, 40)], splits(3)),
-            "four and five": beside([(4, 24), (4, 33), (5, 8), (5, 30)], splits(4, 5)),
-        },
-        library={"course.register_split": register_split},
-    ),
     part(
-        ("15.8", "load_shared", 3),
-        part=inside(judge.persistent, "load", small=LOAD, cluster=(2, 1)),
-        library=course("load_shared") | {"make_layout_image_mask": "make_layout_image_mask"},
-    ),
-    part(
-        ("15.5", "produce_tiles", 3),
+        ("15.3", "produce_tiles", 3),
         part=inside(judge.persistent, "produce", small=PRODUCE),
         rules=at_most({"mbarrier.try_wait": WAITS, "bar.sync|barrier": 32, "fence": 100}),
         library=course("produce_tiles"),
     ),
     part(
-        ("15.4", "take_roles", 3),
-        part=inside(judge.persistent, "roles", small=ROLES),
-        faults=(judge.registers_late,),
-        rules=(issued("setmaxnreg") <= 24, issued("setmaxnreg.dec") >= 8, issued("setmaxnreg.inc") >= 16),
-        library=course("take_roles"),
-    ),
-    part(
-        ("15.6", "consume_tiles", 4),
+        ("15.4", "consume_tiles", 4),
         part=inside(judge.persistent, "consume", small=CONSUME, defer_stores=True),
         faults=(judge.not_deferred,),
         counted=IN_TURN,
@@ -143,7 +105,7 @@ EXERCISES = (
         library=course("consume_tiles"),
     ),
     part(
-        ("15.7", "store_pieces", 3),
+        ("15.5", "store_pieces", 3),
         part=inside(judge.persistent, "store", small=STORE, defer_stores=True),
         faults=(judge.stores_in_turn,),
         rules=at_most(  # the first piece may wait for a buffer too
@@ -158,24 +120,29 @@ EXERCISES = (
         library=course("store_pieces"),
     ),
     part(
-        ("15.9", "free_stage", 3),
+        ("15.6", "load_shared", 3),
+        part=inside(judge.persistent, "load", small=LOAD, cluster=(2, 1)),
+        library=course("load_shared") | {"make_layout_image_mask": "make_layout_image_mask"},
+    ),
+    part(
+        ("15.7", "free_stage", 2),
         part=inside(judge.persistent, "free", small=FREE, cluster=(2, 1)),
         library=course("free_stage"),
     ),
     part(
-        ("15.10", "hand_over", 4),
+        ("15.8", "hand_over", 4),
         problem=SHARED,
         part=inside(judge.persistent, "give", "add", small=HAND_OVER, stream_k=True),
         library=course("give_part", "add_part"),
     ),
     part(
-        ("15.11", "my_gemm", 4),
+        ("15.9", "my_gemm", 4),
         problem=SHARED,
         part=judge.WholeKernel(small=WHOLE),
         shapes=((512, 512, 512), (129, 200, 72), (768, 640, 4096)),
         bench_shape=BENCH,
         tiers=(0.98,),
-        library=course("take_roles", "produce_tiles", "consume_tiles", "store_pieces")
+        library=course("produce_tiles", "consume_tiles", "store_pieces")
         | course("load_shared", "free_stage", "give_part", "add_part")
         | {"COURSE": "COURSE"},
     ),

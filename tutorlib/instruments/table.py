@@ -62,7 +62,6 @@ from tutorlib.problems.catalogue import (
     accumulation,
     copy,
     gemm,
-    gemm_fp8,
     softmax,
     transpose,
     vector_add,
@@ -474,23 +473,6 @@ def gemm_models() -> Sweep:
     return Sweep(GEMM, (chosen(),), shapes, seconds=150, facts={"models": facts})
 
 
-def hopper_fp8() -> Sweep:
-    """320×32576×7168 in e4m3, with one scale for each matrix."""
-    tile, shape = partial(HopperConfig, dtype="e4m3", transposed=True, scaled=True), (320, 32576, 7168)
-    wide, narrow, pair = (256, 160, 128), (128, 160, 128), (1, 2)
-    configs = {
-        "256×160, multicast": tile(wide, cluster=pair),
-        "256×160, multicast, A stays in L2": tile(wide, cluster=pair, l2_a="evict_first", l2_b="evict_last"),
-        "256×160": tile(wide),
-        "128×160, multicast, deferred stores": tile(narrow, cluster=pair, defer_stores=True),
-        "128×160, ping-pong": tile(narrow, "pingpong"),
-        "128×160, ping-pong, multicast": tile(narrow, "pingpong", cluster=pair),
-        "chosen": replace(choose(*shape, dtype="e4m3"), scaled=True),
-    }
-    candidates = tuple(on_hopper(name, config) for name, config in configs.items())
-    return Sweep(gemm_fp8(), candidates, (shape,), seconds=24)
-
-
 # Notebook 18: epilogues and the MLP -----------------------------------------------------------------------------------
 
 FEW_PAIRS = 12  # a reference takes twenty times as long as what it checks
@@ -853,7 +835,6 @@ SWEEPS: dict[str, Callable[[], Sweep]] = {
     "hopper_levers": hopper_levers,
     "hopper_tiles": lambda: in_pairs(TILE_PAIRS, LARGE[:2]),
     "hopper_short": lambda: in_pairs(SHORT_PAIRS, ((4096, 4096, 256), (8192, 8192, 256))),
-    "hopper_fp8": hopper_fp8,
     "gemm_models": gemm_models,
     "fused_epilogues": fused_epilogues,
     "fused_rivals": fused_rivals,

@@ -1,4 +1,4 @@
-"""Notebook 15's counts for a Hopper GEMM: registers, bytes of a step, masks, waves, shares, and its time."""
+"""Counts of notebooks 15 and 16 for a Hopper GEMM: bytes of a step, masks, waves, shares, and its time."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -87,20 +87,6 @@ BlockTile = tuple[int, int, int]  # (M, N, K)
 MIN_PART = 4  # K tiles: a smaller part of a tile takes longer to add than to compute
 
 
-def at_launch(warpgroups: int) -> int:
-    """Registers of each thread when the block starts."""
-    return 65_536 // (128 * (warpgroups + 1)) // 8 * 8
-
-
-def register_split(warpgroups: int, need: int) -> Pair:
-    """(producer's, consumers') registers of each thread after setmaxnreg, for this number of consumer warpgroups.
-
-    need: of the producer's threads. The pool is what the block starts with; setmaxnreg takes multiples of 8, 24 to 256.
-    """
-    producer = max(24, -(-need // 8) * 8)
-    return producer, min(256, ((warpgroups + 1) * at_launch(warpgroups) - producer) // warpgroups // 8 * 8)
-
-
 def step_bytes(tile: BlockTile, cluster: Pair) -> Pair:
     """(of shared memory, of L2) for each block of a cluster in one step along K; bf16.
 
@@ -132,27 +118,33 @@ def count_waves(m: int, n: int, tile: BlockTile, cluster: Pair, at_once: int) ->
     return ceil(clusters / at_once), (clusters - 1) % at_once + 1
 
 
-def gemm_time(config: Any, m: int, n: int, k: int, sm: Sm) -> float:
-    """Estimated µs of kernels.hopper's GEMM in a configuration.
-
-    The start, rounds of K tiles and results, and what sharing tiles costs; no less than device memory needs.
-    """
+def divide(config: Any, m: int, n: int, k: int, sm: Sm) -> tuple[int, float, float]:
+    """(K tiles of a wave, waves, cycles for sharing tiles) of kernels.hopper's GEMM in a configuration."""
     if config.transposed:
         m, n = n, m
     (tile_m, tile_n, tile_k), (cluster_m, cluster_n) = config.tile, config.cluster
-    smem, from_l2 = step_bytes(config.tile, config.cluster)
-    step = max(2 * tile_m * tile_n * tile_k / sm.flops, smem / sm.smem_bytes) + from_l2 / sm.l2_bytes
-    tiles = ceil(m / (tile_m * cluster_m)) * ceil(n / (tile_n * cluster_n))
+    groups = ceil(m / (tile_m * cluster_m)) * ceil(n / (tile_n * cluster_n))
     k_tiles, clusters = ceil(k / (tile_k * config.split_k)), sm.at_once(cluster_m * cluster_n * config.split_k)
-    area, store = tile_m * tile_n / (128 * 256), sm.store
-    if config.stream_k:
-        rounds = max(tiles / clusters, MIN_PART / k_tiles)
-        shared = sm.share * area * max(1, 1 / rounds)
-    else:
-        rounds, shared = ceil(tiles / clusters), 0
-    if config.split_k > 1:
-        store += sm.exchange
-    cycles = rounds * (k_tiles * step + store * area) + shared
+    if not config.stream_k:
+        return k_tiles, ceil(groups / clusters), 0
+    waves = max(groups / clusters, MIN_PART / k_tiles)
+    return k_tiles, waves, sm.share * tile_m * tile_n / (128 * 256) * max(1, 1 / waves)
+
+
+def gemm_time(config: Any, m: int, n: int, k: int, sm: Sm, repaired: bool = False) -> float:
+    """Estimated µs of that GEMM: the start, waves of K tiles and epilogues, and what sharing tiles costs.
+
+    No less than device memory needs. repaired: what TMA writes, from wherever, delays the tensor cores alone, and a
+    deferred store is hidden if it is not a block's last.
+    """
+    k_tiles, waves, shared = divide(config, m, n, k, sm)
+    tile_m, tile_n, tile_k = config.tile
+    smem, from_l2 = step_bytes(config.tile, (1, 1) if repaired else config.cluster)
+    tensor, delay = 2 * tile_m * tile_n * tile_k / sm.flops, from_l2 / sm.l2_bytes
+    step = max(tensor + delay, smem / sm.smem_bytes) if repaired else max(tensor, smem / sm.smem_bytes) + delay
+    epilogue = (sm.store + sm.exchange * (config.split_k > 1)) * tile_m * tile_n / (128 * 256)
+    stores = min(waves, 1) if repaired and config.defer_stores else waves
+    cycles = waves * k_tiles * step + stores * epilogue + shared
     return sm.start + max(cycles / sm.clock, 2 * (m * k + n * k + m * n) / sm.hbm_bytes)
 
 

@@ -127,7 +127,8 @@ Roles = Literal["plain", "cooperative", "deferred stores", "ping-pong"]
 def roles_chart(roles: Roles, tiles: int = 3, ahead: int = 3, multiply: int = 8, results: int = 3) -> Chart:
     """A few tiles through a Hopper GEMM's block: its loads, two warpgroups, stores, and tensor cores.
 
-    ahead: ticks of loads that the ring holds, multiply / 2 at most. multiply: of a tile, with all tensor cores.
+    A tick is a K tile's. ahead: from a load to its first use, multiply / 2 at most; the ring has a stage more, and a
+    stage is free when it has been multiplied. multiply: of a tile, with all tensor cores.
     results: to round a tile's accumulators and hand them to TMA, the epilogue. tiles: as large as two warpgroups share;
     in ping-pong each is two smaller ones.
     plain: every warp does everything, so a tile's loads begin when the last one's results are out. cooperative: a
@@ -144,8 +145,8 @@ def roles_chart(roles: Roles, tiles: int = 3, ahead: int = 3, multiply: int = 8,
         rounded = end + (1 if deferred else results)
         mine = (groups[tile % 2],) if roles == "ping-pong" else groups
         spans += [
-            Span("load", issued, issued + ahead, tile, str(tile)),
-            Span("load", begin, end - ahead, tile, ""),
+            Span("load", issued, issued + min(ahead + 1, multiply), tile, str(tile)),
+            Span("load", begin + 1, end - ahead, tile, ""),
             *(Span(row, begin, end, tile, str(tile)) for row in (*mine, "mma")),
             *(Span(row, end, rounded, tile, str(tile), "epilogue") for row in mine),
             Span("store", end + deferred, end + results, tile, str(tile)),

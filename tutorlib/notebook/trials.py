@@ -1,8 +1,11 @@
 """Run, compare and tune kernels from a notebook, on the GPU if there is one, else simulated."""
 
+import gzip
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.cpp import INSPECTED, wrong_parameters
@@ -12,6 +15,8 @@ from tutorlib.compiling.cpp import compile_cpp
 from tutorlib.compiling.dsls import compile_cute, cute_arguments, refusals
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
+from tutorlib.exercises.judges.hopper import Estimate, modeled
+from tutorlib.exercises.judges.hopper import model_errors as model_errors
 from tutorlib.kernels.cpp import Variant, program
 from tutorlib.kernels.hopper.config import ConfigError, HopperConfig
 from tutorlib.machine import device
@@ -23,6 +28,7 @@ from tutorlib.measuring.timing import Measurement, within_noise
 from tutorlib.measuring.trusted import measure
 from tutorlib.notebook.explain import simulate
 from tutorlib.notebook.measured import NBSP, Rows, explained, show_ratio, show_sweep, size, tables, time_of
+from tutorlib.paths import DATA
 from tutorlib.problems.attention import attention_problem
 from tutorlib.problems.catalogue import gemm
 from tutorlib.problems.differences import by, count
@@ -226,8 +232,6 @@ def write_program(name: str, kernel: Callable[[], str], host: Callable[[], str])
 
 # A tuner that gives a reason for each configuration that it does not time --------------------------------------------
 
-Estimate = Callable[[HopperConfig, int, int, int], float]  # of a configuration at (m, n, k), in µs
-
 
 def tune_hopper(
     space: Iterable[dict[str, Any]], shape: Shape, estimate: Estimate, within: float = 1.1, most: int = 8
@@ -269,21 +273,50 @@ def tune_hopper(
 
 
 def show_model(name: str, estimate: Estimate) -> "DataFrame | None":
-    """A sweep's levers as a tree: measured µs, and estimate over measured, for each shape; None if not measured.
-
-    The configuration of a point is in `facts["config"]`; the schedule "plain" is notebook 14's kernel, without roles.
-    """
+    """A sweep's levers as a tree: measured µs, and estimate over measured, for each shape; None if not measured."""
 
     def rows(swept: SweepResults) -> Rows:
         found: Rows = []
         for stack in stacks_of(swept):
             row = {}
             for point in swept.of_kernel(stack.name):
-                measured = point.measurement.median_us
-                config = HopperConfig(**{name: to for name, to in point.facts["config"].items() if to != "plain"})
-                expected = estimate(config, *point.measurement.shape)
-                row[size(point.measurement.shape)] = f"{measured:,.1f} µs, ×{expected / measured:.2f}"
+                cell = f"{point.measurement.median_us:,.1f} µs, ×{modeled(point, estimate):.2f}"
+                row[size(point.measurement.shape)] = cell
             found.append((stack.label, row))
         return found
 
     return tables(name, rows)
+
+
+FEW = 10  # configurations of page 16 timed at a shape: with fewer, it ranks nothing
+
+
+def show_ranking(models: Mapping[str, Estimate], most: int = 8) -> "DataFrame":
+    """How much slower a model's first configuration, and the best of its first `most`, is than the fastest one.
+
+    At shapes of models of which no constant knows, among those timed there that page 16's space has.
+    """
+    import pandas
+
+    timed: dict[Shape, list[tuple[HopperConfig, float]]] = {}
+    with gzip.open(DATA / "explored/h200_unseen.jsonl.gz", "rt", encoding="utf-8") as lines:
+        for row in map(json.loads, lines):
+            config = HopperConfig(**row["config"])
+            made = config.schedule, config.tile[2], config.cluster_size <= 2, config.split_k in (1, 2, 4)
+            if made == ("cooperative", 64, True, True):
+                timed.setdefault(tuple(row["shape"]), []).append((config, row["us"]))
+    rows: Rows = []
+    for name, estimate in models.items():
+        slower: dict[int, list[float]] = {1: [], most: []}
+        for shape, found in timed.items():
+            if len(found) >= FEW:
+                ranked = [us for _, us in sorted(found, key=lambda one: estimate(one[0], *shape))]
+                for first, losses in slower.items():
+                    losses.append(min(ranked[:first]) / min(ranked) - 1)
+        at = f"at {len(slower[1])} shapes:"
+        row = {f"{at} median of the first": f"+{median(slower[1]):.1%}"}
+        for first, losses in slower.items():
+            title = f"{'the first' if first == 1 else f'best of {first}'}, at nine of ten"
+            row[title] = f"+{sorted(losses)[int(0.9 * len(losses))]:.1%} at most"
+        rows.append((name, row))
+    return pandas.DataFrame.from_dict(dict(rows), orient="index")

@@ -21,15 +21,15 @@ from tutorlib.checking.scenario import Record
 from tutorlib.checking.values import attempt, shorten
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.failure import Fail, FailureKind, Flaw
+from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
-from tutorlib.measuring.results import known_sweeps
+from tutorlib.measuring.results import Point, known_sweeps
 from tutorlib.models.hopper_gemm import Sm, gemm_time
 from tutorlib.problems.differences import by
 from tutorlib.problems.problem import Shape
 
 if TYPE_CHECKING:
-    from tutorlib.kernels.hopper.config import HopperConfig
     from tutorlib.kernels.hopper.parts import Parts
 
 
@@ -67,16 +67,15 @@ def with_ring_layout(filled: Filled, *, ring: tuple[int, ...] = ()) -> HostFunct
 
 # The course's model and its sweeps, which judge a configuration -------------------------------------------------------
 
+Estimate = Callable[[HopperConfig, int, int, int], float]  # of a configuration at (m, n, k), in µs
 FAR_OFF = 2.2  # times the best by the model: beyond, a choice is wrong whatever the errors of the model
 FAR_OFF_TIMED = 1.8  # at shapes that are timed: sides exchanged cost 1.84 there, two rules in place of a model 1.79
 FAST = 0.985  # of the fastest row: at 8192 between zigzag, 0.979, and stream-K with it, 0.989
 NO_GAIN = ("defer_stores", "raster", "snake", "polls")  # within the spread at every size (h200_hopper_levers.json)
 
 
-def need_config(got: Any, shape: Shape) -> "HopperConfig":
+def need_config(got: Any, shape: Shape) -> HopperConfig:
     """What an answer chose for a shape. Raises WrongKind where it is no configuration for bf16."""
-    from tutorlib.kernels.hopper.config import HopperConfig
-
     why = ""
     if not isinstance(got, HopperConfig):
         why = "not a HopperConfig"
@@ -91,20 +90,20 @@ def need_config(got: Any, shape: Shape) -> "HopperConfig":
     return got
 
 
-def far_off(shape: Shape, config: "HopperConfig", limit: float, page: bool = False) -> str:
-    """That the course's model, or the page's, expects over `limit` times the time of the course's choice; or ""."""
+def far_off(shape: Shape, config: HopperConfig, limit: float, page: bool = False) -> str:
+    """That the course's model, or page 16's repaired one, expects over `limit` times the other choice's time; or ""."""
     from tutorlib.kernels.hopper.choose import choose, cost
 
     m, n, k = shape
     best = choose(m, n, k)
-    expected, least = (gemm_time(one, m, n, k, Sm()) if page else cost(one, m, n, k) for one in (config, best))
+    expected, least = (gemm_time(one, m, n, k, Sm(), True) if page else cost(one, m, n, k) for one in (config, best))
     if expected <= limit * least:
         return ""
-    times = f"{expected:,.1f} µs of {shown(config)}, and {least:,.1f} µs of {shown(best)}"
-    return Flaw(f"for {by(shape)} the {'page' if page else 'course'}'s model expects {times}.", Fail.SLOW)
+    whose, times = "repaired" if page else "course's", f"{expected:,.1f} µs of {shown(config)}, and {least:,.1f} µs of"
+    return Flaw(f"for {by(shape)} the {whose} model expects {times} {shown(best)}.", Fail.SLOW)
 
 
-def measured_slow(shape: Shape, config: "HopperConfig", sweep: str) -> str:
+def measured_slow(shape: Shape, config: HopperConfig, sweep: str) -> str:
     """That the sweep has one like this, slow at this shape, as a sentence, or ""."""
     alike: dict[bool, list[float]] = {True: [], False: []}
     for swept in known_sweeps(sweep):
@@ -119,14 +118,24 @@ def measured_slow(shape: Shape, config: "HopperConfig", sweep: str) -> str:
 
 def changes(settings: dict[str, Any], but_for: Sequence[str] = NO_GAIN) -> dict[str, Any]:
     """A configuration's settings that are not the default's, but for some."""
-    from tutorlib.kernels.hopper.config import HopperConfig
-
     default = asdict(HopperConfig())
     kept = {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
     return {name: value for name, value in kept.items() if value != default[name] and name not in but_for}
 
 
-def shown(config: "HopperConfig") -> str:
+def modeled(point: Point, estimate: Estimate) -> float:
+    """Estimate over measured time. The schedule "plain" is notebook 14's kernel, without roles."""
+    config = HopperConfig(**{name: to for name, to in point.facts["config"].items() if to != "plain"})
+    return estimate(config, *point.measurement.shape) / point.measurement.median_us
+
+
+def model_errors(estimate: Estimate, *sweeps: str) -> list[tuple[str, Shape, float]]:
+    """(kernel, shape, estimate over measured time) of each point of sweeps on an H200, whose constants are Sm's."""
+    found = [swept for name in sweeps for swept in known_sweeps(name) if swept.gpu == "NVIDIA H200"]
+    return [(p.name, p.measurement.shape, modeled(p, estimate)) for swept in found for p in swept.points]
+
+
+def shown(config: HopperConfig) -> str:
     """Where it differs from the default configuration: "tile=(64, 128, 64), split_k=4"."""
     return ", ".join(f"{name}={value!r}" for name, value in changes(asdict(config), ()).items()) or "HopperConfig()"
 
@@ -192,7 +201,6 @@ def static_gemm(
 class SlotFlaw(FailureKind):
     """Why a part gives right results and is not the part that was asked for."""
 
-    REGISTERS_LATE = "multiplies before it has its registers"
     NOT_DEFERRED = "stores when nothing multiplies"
     ALWAYS_DEFERRED = "defers stores unasked"
     WAITS_FOR_WRITES = "waits until C is written"
@@ -202,20 +210,10 @@ class SlotFlaw(FailureKind):
 
 def persistent(filled: Filled, sms: int = SMS, **settings: Any) -> HostFunction:
     """The persistent GEMM with the answer's parts. settings: of HopperConfig."""
-    from tutorlib.kernels.hopper.config import HopperConfig
     from tutorlib.kernels.hopper.parts import COURSE
 
     config, parts = HopperConfig(**settings), replace(COURSE, **filled)
     return static_gemm(lambda m, n, k: (config, parts), sms, "give" in filled)
-
-
-def registers_late(compiled: Compiled) -> str:
-    """That consumers multiply before they have taken their registers, or ""."""
-    ptx = compiled.ptx
-    if "setmaxnreg.inc" not in ptx or ptx.index("setmaxnreg.inc") < ptx.index("wgmma.mma_async"):
-        return ""
-    what = "the consumers multiply before they have taken their registers: setmaxregister_increase comes first."
-    return Flaw(what, SlotFlaw.REGISTERS_LATE)
 
 
 def not_deferred(compiled: Compiled) -> str:
@@ -273,8 +271,6 @@ class WholeKernel(Part):
         return Verdict(points - 1, (what, "Which levers pay at this size?")) if what else None
 
     def host(self, answer: Answer, simulated: Shape = ()) -> HostFunction:
-        from tutorlib.kernels.hopper.config import HopperConfig
-
         if not simulated:
             return static_gemm(lambda *shape: self.chosen(answer, shape), SMS, shared=True)
         config, parts = HopperConfig(**self.small[simulated]), self.chosen(answer, simulated)[1]
@@ -291,7 +287,7 @@ class WholeKernel(Part):
         for slot in fields(Parts):
             require_jit(getattr(parts, slot.name))
             if getattr(parts, slot.name) is getattr(COURSE, slot.name):
-                what = f"the slot {slot.name} has the course's function: fill each of the eight with your own."
+                what = f"the slot {slot.name} has the course's function: fill each of the seven with your own."
                 raise WrongKind(Flaw(what, SlotFlaw.COURSES))
         return config, parts
 
@@ -301,7 +297,6 @@ class WholeKernel(Part):
 
 def specialized(filled: Filled, **settings: Any) -> HostFunction:
     """The GEMM of two roles; the course has the other one's loop. settings: of HopperConfig."""
-    from tutorlib.kernels.hopper.config import HopperConfig
     from tutorlib.kernels.hopper.specialized import load_steps, make_specialized, multiply_steps
 
     loops = {"produce": load_steps, "consume": multiply_steps} | filled
@@ -317,7 +312,7 @@ class Chosen(Part):
 
     timed: the shapes that a GPU times, where the choice must not be far off by the model.
     drawn: others, of which no answer can have a list.
-    close: without a GPU a choice loses a point if the page's model expects more than this times the course's choice
+    close: without a GPU a choice loses a point if the repaired model expects more than this times the course's choice
         for a timed shape, or for one of those `told`.
     """
 
@@ -326,7 +321,7 @@ class Chosen(Part):
     drawn: tuple[Shape, ...] = ()
     close: float
 
-    def choice(self, answer: Answer, shape: Shape) -> "HopperConfig":
+    def choice(self, answer: Answer, shape: Shape) -> HopperConfig:
         """Raises WrongKind."""
         config, fault = attempt(need_callable(answer), shape)
         if fault:

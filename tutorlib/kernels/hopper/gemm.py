@@ -193,7 +193,7 @@ def gemm_kernel(
         consume = partial(consume_in_turns, schedule, multiply, finish)
     else:
         consume = partial(parts.consume, schedule, multiply, finish, config.defer_stores)
-    divide_roles(me, config, parts, produce, consume)
+    divide_roles(me, config, produce, consume)
 
 
 def make_gemm(config: HopperConfig, parts: Parts = COURSE, fusion: Any = None) -> Callable[..., None]:

@@ -11,24 +11,6 @@ from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
 
 @cute.jit
-def take_roles(
-    me: Any,
-    consumers: cutlass.Constexpr,
-    registers: cutlass.Constexpr,
-    produce: cutlass.Constexpr,
-    consume: cutlass.Constexpr,
-) -> None:
-    """Warpgroup number `consumers` is the producer. registers: (producer's, consumers'), of each thread."""
-    if me.group == consumers:
-        cute.arch.setmaxregister_decrease(registers[0])
-        if me.warp == 0:
-            produce()
-    else:
-        cute.arch.setmaxregister_increase(registers[1])
-        consume()
-
-
-@cute.jit
 def produce_tiles(tiles: Any, loads: Any) -> None:
     """The producer warp: issue the loads of every K tile of every item as stages become free."""
     state = make_pipeline_state(PipelineUserType.Producer, loads.stages)
@@ -137,7 +119,6 @@ def add_part(part: Any) -> None:
 class Parts:
     """The slots. Each takes a @cute.jit function with the parameters of the one that fills it by default."""
 
-    roles: Callable[..., None] = take_roles
     produce: Callable[..., None] = produce_tiles
     consume: Callable[..., None] = consume_tiles
     store: Callable[..., None] = store_pieces

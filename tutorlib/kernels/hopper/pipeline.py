@@ -268,18 +268,14 @@ class Loads:
 
 
 @cute.jit
-def divide_roles(
-    me: Here,
-    config: cutlass.Constexpr,
-    parts: cutlass.Constexpr,
-    produce: cutlass.Constexpr,
-    consume: cutlass.Constexpr,
-) -> None:
+def divide_roles(me: Here, config: cutlass.Constexpr, produce: cutlass.Constexpr, consume: cutlass.Constexpr) -> None:
     """One warp of the last warpgroup runs produce(), all warps of the others run consume()."""
-    if cutlass.const_expr(config.moves_registers):
-        parts.roles(me, config.mma_warpgroups, config.register_split, produce, consume)
-    elif me.group == config.mma_warpgroups:
+    if me.group == config.mma_warpgroups:
+        if cutlass.const_expr(config.moves_registers):
+            cute.arch.setmaxregister_decrease(config.register_split[0])
         if me.warp == 0:
             produce()
     else:
+        if cutlass.const_expr(config.moves_registers):
+            cute.arch.setmaxregister_increase(config.register_split[1])
         consume()

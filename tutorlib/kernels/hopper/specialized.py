@@ -17,7 +17,6 @@ from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
 from tutorlib.kernels.hopper.config import SMEM_ALIGNMENT, WARPGROUP, HopperConfig
 from tutorlib.kernels.hopper.epilogue import Stores, make_stores
-from tutorlib.kernels.hopper.parts import COURSE
 from tutorlib.kernels.hopper.pipeline import (
     DTYPES,
     Tma,
@@ -212,9 +211,7 @@ def specialized_kernel(
     fixed = (k_tiles, stages, config.stage_bytes, consumers)
     first = RoleSteps(*fixed, rings, rings + stages, (Int32(0), Int32(0)), operands, tiled_mma, tCrA, tCrB, tCrC)
     tiles = Tiles(TileWalk(tiles_m, tiles_n, blocks, me.cluster), first, threads)
-    divide_roles(
-        me, config, COURSE, partial(load_tiles, tiles, produce), partial(multiply_tiles, tiles, consume, stores)
-    )
+    divide_roles(me, config, partial(load_tiles, tiles, produce), partial(multiply_tiles, tiles, consume, stores))
 
 
 def make_specialized(config: HopperConfig, produce: RoleLoop, consume: RoleLoop) -> Callable[..., None]:
