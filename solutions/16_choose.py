@@ -382,7 +382,7 @@ show_ranking({"the page's model": page, "repaired": better})
 # row of notebook 15. With the other tiles most remain: multicast with 128×128 is slower than without, and no term says
 # so.
 #
-# The last table has 33 weights of seven models, from gpt-oss 20B to BERT base, to which neither was fitted. Of the
+# The last table has 33 shapes of seven models, from gpt-oss 20B to BERT base, to which neither was fitted. Of the
 # configurations that were timed there, it compares the first by the model, and the best of its first eight, with the
 # fastest.
 #

@@ -146,7 +146,7 @@ def roles_chart(roles: Roles, tiles: int = 3, ahead: int = 3, multiply: int = 8,
         mine = (groups[tile % 2],) if roles == "ping-pong" else groups
         spans += [
             Span("load", issued, issued + min(ahead + 1, multiply), tile, str(tile)),
-            Span("load", begin + 1, end - ahead, tile, ""),
+            Span("load", min(begin + 1, end - ahead), end - ahead, tile, ""),
             *(Span(row, begin, end, tile, str(tile)) for row in (*mine, "mma")),
             *(Span(row, end, rounded, tile, str(tile), "epilogue") for row in mine),
             Span("store", end + deferred, end + results, tile, str(tile)),
