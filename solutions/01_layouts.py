@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 60
+#     minutes: 55
 #     summary: A shape and a stride give the address of each element. Shapes nest.
 # ---
 
@@ -18,16 +18,16 @@
 # [tensor_layouts](https://github.com/facebookresearch/tensor-layouts), Meta's version of CuTe's layout algebra in plain
 # Python.
 #
-# > **After this page you can** compute an element's offset, read a layout from a picture, describe a NumPy view as
-# > one, take a row or a tile out of a tensor, and tell when 32 bits are too few.
+# > **After this page you can** compute an element's offset, write the layout of a picture or of a description, take a
+# > row or a tile out of a tensor, and tell when 32 bits are too few.
 # >
-# > **It takes** about 60 minutes, without a GPU.
+# > **It takes** about 55 minutes, without a GPU.
 
 # %%
 import numpy as np
-from tensor_layouts import Layout, Tensor, compatible, congruent, cosize, idx2crd, mode, rank, size
+from tensor_layouts import Layout, Tensor, idx2crd, mode, rank, size
 
-from tutorlib import check, layout, show_layout, show_layouts, show_memory
+from tutorlib import check, explore_layout, layout, show_layout, show_layouts, show_memory, show_pictures, text
 
 # %% [markdown]
 # ## shape : stride
@@ -42,32 +42,16 @@ from tutorlib import check, layout, show_layout, show_layouts, show_memory
 show_layout("(4,3):(3,1)")
 
 # %% [markdown]
-# `layout(text)` makes a `Layout` of this notation. You call a Layout like a function. Which number is in
-# row 2, column 1?
+# `layout(text)` makes a `Layout` of this notation, and you call a Layout like a function. Which offset has row 2,
+# column 1?
 
 # %%
 L = layout("(4,3):(3,1)")
-print(L(2, 1))
+print(L(2, 1), "=", 2 * 3 + 1 * 1)
 
 # %% [markdown]
-# How does 7 follow from the coordinate (2, 1) and the stride (3, 1)? (A **mode** is one entry of a shape, with its
-# stride. A matrix has two modes.)
-#
-# **Exercise 01.1** (about 1 line). Write `offset(coord, stride)`, for tuples of any length, one entry for each mode.
-
-
-# %%
-def offset(coord, stride):
-    ### BEGIN SOLUTION (about 1 line)
-    return sum(c * d for c, d in zip(coord, stride, strict=True))
-    ### END SOLUTION
-
-
-# %%
-check("01.1", offset)
-
-# %% [markdown]
-# This sum of products, coordinate times stride, is all that a layout computes.
+# This sum of products, coordinate times stride, is all that a layout computes. One entry of a shape, with its stride,
+# is called a **mode**. A matrix has two modes.
 #
 # ## Two orders, and the trap between them
 #
@@ -78,26 +62,19 @@ show_layouts({"row-major": "(4,3):(3,1)", "column-major": "(4,3):(1,4)"})
 
 # %% [markdown]
 # NumPy and PyTorch default to row-major; CuTe defaults to column-major, like Fortran and cuBLAS. Both are **compact**:
-# the 12 elements fill 12 consecutive addresses, without a gap. So a mix-up does not crash. You read the wrong elements,
-# or adjacent threads run across the contiguous direction: notebook 02's copy of a matrix then takes 4.6 times as long
-# on an H200.
+# the 12 elements fill 12 consecutive addresses, without a gap. So a mix-up does not crash: you read the wrong elements.
 
-# %%
-print("NumPy:", np.empty((4, 3), dtype=np.int8).strides)
-print("CuTe: ", Layout((4, 3)).stride)
-
-# %% [markdown]
-# Now mix them up: `a` is stored by rows, and the column-major layout reads it.
+# Below, `a` is stored by rows, and CuTe's default layout of the shape reads it.
 
 # %%
 a = np.arange(12).reshape(4, 3)
 memory = a.ravel()
-wrong = Layout((4, 3), (1, 4))
-print(a, "\n\nread with the other order:")
+wrong = Layout((4, 3))
+print(a, "\n\nread by", text(wrong))
 print(np.array([[memory[wrong(row, col)] for col in range(3)] for row in range(4)]))
 
 # %% [markdown]
-# **Exercise 01.2** (about 6 lines). Write `compact_strides(shape, order)`: the strides of a compact array, as a tuple.
+# **Exercise 01.1** (about 6 lines). Write `compact_strides(shape, order)`: the strides of a compact array, as a tuple.
 # `order` is `"row"` (last mode contiguous) or `"column"` (first mode contiguous); the shape may have any number of
 # modes. The check compares your answer with the strides of an array that NumPy allocates.
 
@@ -115,24 +92,25 @@ def compact_strides(shape, order):
 
 
 # %%
-check("01.2", compact_strides)
+check("01.1", compact_strides)
 
 # %% [markdown]
 # ## One number for a coordinate
 #
 # A thread often has one linear index, not a row and a column. So a layout also takes a plain **index** and first
-# converts it into a coordinate. In which order? In CuTe the **first mode varies fastest**, whatever the strides are:
-# index 1 is row 1, column 0. (An index is less than the size here.)
+# converts it into a coordinate. In CuTe the **first mode varies fastest**, whatever the strides are: index 1 is row 1,
+# column 0. So an index is the same coordinate in every layout of a shape. **Predict** the offsets of the indices 0, 1,
+# 2, …
 
 # %%
 L = layout("(4,3):(3,1)")
 print([L(index) for index in range(size(L))])
 
 # %% [markdown]
-# The offsets go up by 3, the distance from row to row of a row-major matrix.  NumPy's `ravel` would have walked along
-# the row.
+# They go up by 3, from row to row; NumPy's `ravel` would have walked along the row. If the 32 neighboring threads of a
+# GPU run down a row-major matrix like this, its copy takes 4.6 times as long on an H200 (notebook 02).
 #
-# **Exercise 01.3** (about 5 lines). Write `coordinate(index, shape)`: the coordinate of an index in a flat shape, as a
+# **Exercise 01.2** (about 5 lines). Write `coordinate(index, shape)`: the coordinate of an index in a flat shape, as a
 # tuple, first mode fastest. In `(4, 3)` index 5 is `(1, 1)`.
 
 
@@ -148,38 +126,24 @@ def coordinate(index, shape):
 
 
 # %%
-check("01.3", coordinate)
+check("01.2", coordinate)
 
 # %% [markdown]
 # ## Views: the same memory under another layout
 #
-# In NumPy a transpose moves no data. Neither does a slice with steps, or a row broadcast to many rows. NumPy shows you
-# the layout of each, but its strides count *bytes*.
+# In NumPy a transpose moves no data. Neither does a slice with steps, nor a row broadcast to many rows. NumPy shows you
+# the layout of each, but its strides count *bytes*; a layout's count elements.
 
 # %%
 a = np.arange(24, dtype=np.float32).reshape(4, 6)
-for name, view in {"a": a, "a.T": a.T, "a[::2, 1:]": a[::2, 1:], "broadcast": np.broadcast_to(a[0], (4, 6))}.items():
-    print(f"{name:11} shape {view.shape}  strides {view.strides} bytes")
+views = {"a": a, "a.T": a.T, "a[::2, 1:]": a[::2, 1:], "a[::-1]": a[::-1], "broadcast": np.broadcast_to(a[0], (4, 6))}
+for name, view in views.items():
+    print(f"{name:11}", text(Layout(view.shape, tuple(step // view.itemsize for step in view.strides))))
 
 # %% [markdown]
-# A stride of 0 in the last line: every row *is* the first row.
+# A stride can be 0: every row of the last view *is* the first row. It can be negative, too: a view has a first element
+# of its own, and the rows of `a[::-1]` are in front of it.
 #
-# **Exercise 01.4** (about 2 lines). Write `layout_of(array)`: the `Layout(shape, stride)` of a NumPy array or view, in
-# elements. Element `c` of the view is `layout(c)` elements after the view's own first element, in `a[::-1]` too.
-
-
-# %%
-def layout_of(array):
-    ### BEGIN SOLUTION (about 2 lines)
-    stride = tuple(step // array.itemsize for step in array.strides)
-    return Layout(array.shape, stride)
-    ### END SOLUTION
-
-
-# %%
-check("01.4", layout_of)
-
-# %% [markdown]
 # ## A mode can be a layout
 #
 # Suppose a 4×8 matrix is stored as four 2×4 tiles, each contiguous and column-major, the tiles themselves in row-major
@@ -190,21 +154,17 @@ check("01.4", layout_of)
 #
 # > ((2,2),(4,2)) : ((1,16),(2,8))
 #
-# The thick lines in the picture are the borders of the inner modes.
+# Thick lines in the picture are the borders of the inner modes. You can still ask for row 3, column 5: 3 is an index
+# into the mode `(2,2)`, and your `coordinate` converts it to (1, 1). The 5, an index into `(4,2)`, is (1, 1) as well.
+# Which offset is that? Click the cell to check your answer. Then type `(4,8):(1,4)`, or a layout with a stride of 0.
 
 # %%
-show_layout("((2,2),(4,2)):((1,16),(2,8))")
+explore_layout("((2,2),(4,2)):((1,16),(2,8))")
 
 # %% [markdown]
-# You can still ask for row 3, column 5. The 3 is an index into the mode `(2,2)`, and your `coordinate` converts it:
-# (1, 1). The 5, an index into `(4,2)`, is (1, 1) as well. Which offset is that?
-
-# %%
-blocked = layout("((2,2),(4,2)):((1,16),(2,8))")
-print(blocked(3, 5), blocked((1, 1), (1, 1)))
-
-# %% [markdown]
-# **Exercise 01.5** (about 7 lines). Write `offset_at(index, shape, stride)`: the offset of a plain index in a layout
+# It is 1·1 + 1·16 + 1·2 + 1·8 = 27.
+#
+# **Exercise 01.3** (about 7 lines). Write `offset_at(index, shape, stride)`: the offset of a plain index in a layout
 # whose modes may be nested to any depth. `shape` and `stride` are both integers, or tuples of the same nesting;
 # `size(shape)` is the number of coordinates of a shape.
 
@@ -223,40 +183,21 @@ def offset_at(index, shape, stride):
 
 
 # %%
-check("01.5", offset_at)
+check("01.3", offset_at)
 
 # %% [markdown]
-# Click a cell to read how its offset is computed: row 3, column 5 is at 1·1 + 1·16 + 1·2 + 1·8 = 27. Then type
-# `(4,8):(1,4)`, or a layout with a stride of 0.
-
-# %%
-from tutorlib import explore_layout
-
-explore_layout("((2,2),(4,2)):((1,16),(2,8))")
-
-# %% [markdown]
-# ## CuTe's vocabulary
-#
 # CuTe has both of your functions. Its `idx2crd` is `coordinate`, also for nested shapes; its `crd2idx` is `offset_at`,
-# which also takes a coordinate in place of the index.
+# which also takes a coordinate in place of the index. Its further terms:
+#
+# - **extent**: the size of a mode. **rank**: the number of modes at the top level. **depth**: how deep they nest.
+#   (4,(2,3)) has rank 2 and depth 2.
+# - **congruent**: nested alike, bracket for bracket. A shape and its stride always are.
+# - **compatible**: (4,8) is compatible with ((2,2),(4,2)), which only splits its modes. So a coordinate (3, 5) is valid
+#   for both. The reverse is not true: ((1,1),(1,1)) is no coordinate of (4,8).
 
 # %%
 shape = (4, (2, 3))
 print("rank", rank(shape), " size", size(shape), " index 22 is", idx2crd(22, shape))
-
-# %% [markdown]
-# Further terms:
-#
-# - **extent**: the size of a mode. **rank**: the number of modes at the top level. **depth**: how deep they nest.
-# - **congruent**: nested alike, bracket for bracket. A shape and its stride always are.
-# - **compatible**: S is compatible with T if T only splits modes of S: (4,8) is compatible with ((2,2),(4,2)), so you
-#   could ask for row 3, column 5. The reverse is not true: ((1,1),(1,1)) is no coordinate of (4,8).
-#
-# Which of these pairs are compatible, and which congruent?
-
-# %%
-for one, other in [(24, (4, 6)), ((4, 6), (4, (2, 3))), ((4, 6), (6, 4)), ((4, (2, 3)), (1, (4, 8)))]:
-    print(f"{one} and {other}: compatible {compatible(one, other)}, congruent {congruent(one, other)}")
 
 # %% [markdown]
 # ## From a picture to its layout
@@ -266,12 +207,10 @@ for one, other in [(24, (4, 6)), ((4, 6), (4, (2, 3))), ((4, 6), (6, 4)), ((4, (
 # *thread* that receives the element: a layout can lead to threads as well as to memory.
 
 # %%
-from tutorlib import show_pictures
-
 show_pictures()
 
 # %% [markdown]
-# **Exercise 01.6** (about 5 lines). Write `picture(name)`, which returns the `Layout` that draws picture `"A"`, `"B"`
+# **Exercise 01.4** (about 5 lines). Write `picture(name)`, which returns the `Layout` that draws picture `"A"`, `"B"`
 # or `"C"`. Any layout that puts the same number into every cell is right.
 
 
@@ -287,60 +226,83 @@ def picture(name):
 
 
 # %%
-check("01.6", picture)
+check("01.4", picture)
 
 # %% [markdown]
-# ## Size and cosize
+# ## From a description to its layout
 #
-# The **size** of a layout is the number of its coordinates. Its **cosize** is the memory that it spans, from its
-# smallest offset to its largest. Picture A has a size of 24 and a cosize of 30, because it skips two elements between
-# its rows. A smaller one, in the order of memory, unused elements hatched:
-
-# %%
-show_memory("(4,3):(5,1)", title="(4,3):(5,1): padding between the rows, cosize 18")
-
-# %%
-L = layout("(4,3):(5,1)")
-print("size", size(L), " cosize", cosize(L))
-
-# %% [markdown]
-# Padding makes the cosize larger than the size. A stride of 0 makes it smaller, because many coordinates share one
-# offset. When you allocate memory for a tile, allocate its cosize.
+# More often you have only words. A layout can say more than NumPy's strides can, because a mode nests. No data is
+# copied below.
 #
-# **Exercise 01.7** (about 3 lines). Write `cosize_of(shape, stride)`. Shape and stride are tuples, which may be nested;
-# a stride may be negative, as in `a[::-1]`. `flatten` from `tensor_layouts` turns `(4, (2, 3))` into `(4, 2, 3)`.
+# **Exercise 01.5** (about 8 lines). Write `described(what, m, n)`, the `Layout` of each of these. The first three are
+# views of a row-major M×N matrix.
+#
+# - `"diagonal"` (M ≤ N): element i is the matrix's (i, i).
+# - `"windows"`, three modes: element (i, j, k) is the matrix's (i, j + k), for the N - 3 windows of four neighbors in
+#   each row.
+# - `"doubled"`, M rows and 2N columns: each element of the matrix twice, side by side.
+# - `"tiles"`: the M×N matrix itself, but stored in contiguous tiles of 2×4, each row-major, the tiles in column-major
+#   order. (2 divides M, and 4 divides N.)
+
 
 # %%
-from tensor_layouts import flatten
-
-
-def cosize_of(shape, stride):
-    ### BEGIN SOLUTION (about 3 lines)
-    modes = zip(flatten(shape), flatten(stride), strict=True)
-    return 1 + sum((extent - 1) * abs(step) for extent, step in modes)
+def described(what, m, n):
+    ### BEGIN SOLUTION (about 8 lines)
+    if what == "diagonal":
+        return Layout(m, n + 1)
+    if what == "windows":
+        return Layout((m, n - 3, 4), (n, 1, 1))
+    if what == "doubled":
+        return Layout((m, (2, n)), (n, (0, 1)))
+    return Layout(((2, m // 2), (4, n // 4)), ((4, 8), (1, 4 * m)))
     ### END SOLUTION
 
 
 # %%
-check("01.7", cosize_of)
+check("01.5", described)
 
 # %% [markdown]
-# ## Past 2³¹
+# ## How far do the offsets reach?
 #
-# On a GPU an integer has 32 bits unless you ask for more: registers are that wide, and 64-bit arithmetic costs extra
-# instructions. Take a matrix of 70000×70000. Its strides are small numbers, but its last offset is not:
+# The **size** of a layout is the number of its coordinates. Its **cosize** is the memory that it spans, from its
+# smallest offset to its largest; allocate that much for a tile. Padding makes the cosize larger than the size. A stride
+# of 0 makes it smaller. Here are a layout's coordinates in the order of memory, unused elements hatched:
 
 # %%
-big = Layout((70000, 70000), (70000, 1))
-last = big(69999, 69999)
-print(f"{last:,} against {2**31 - 1:,}; squeezed into 32 bits: {np.int64(last).astype(np.int32):,}")
+show_memory("(4,3):(5,1)", title="(4,3):(5,1): padding between the rows, cosize 18")
 
 # %% [markdown]
-# A kernel that uses the wrapped offset silently reads another element of the matrix. Other offsets wrap to negative
-# numbers: there it reads in front of the matrix, or crashes. Below, CuTe makes the same layout three times on your CPU:
-# with everything known at compile time, with a 32-bit stride known only at run time, and with a 64-bit one.
-# (`@cute.jit` compiles a function: `print` runs while it compiles, `cute.printf` when it runs. Notebook 02 explains
-# both.) Which of the three offsets is wrong?
+# **Exercise 01.6** (about 4 lines). Write `offset_range(shape, stride)`: the pair (smallest offset, largest offset).
+# Shape and stride are flat tuples; a stride may be negative. A shape can be too large to try all its coordinates.
+
+
+# %%
+def offset_range(shape, stride):
+    ### BEGIN SOLUTION (about 4 lines)
+    ends = [(extent - 1) * step for extent, step in zip(shape, stride, strict=True)]
+    smallest = sum(end for end in ends if end < 0)
+    largest = sum(end for end in ends if end > 0)
+    return smallest, largest
+    ### END SOLUTION
+
+
+# %%
+check("01.6", offset_range)
+
+# %%
+smallest, largest = offset_range((4, 3), (-5, 1))
+print("cosize", largest - smallest + 1, "of", size((4, 3)))
+
+# %% [markdown]
+# ### Past 2³¹
+#
+# On a GPU an integer has 32 bits unless you ask for more: registers are that wide, and 64-bit arithmetic costs extra
+# instructions. A matrix of 70000×70000 has small strides, but its largest offset is beyond 2³¹ - 1. If that wraps, a
+# kernel silently reads another element, or one in front of the matrix.
+#
+# Below, CuTe computes the offset four times, on your CPU, from a static layout, which is known at compile time, and
+# from layouts with strides known only at run time. (`@cute.jit` compiles a function: `print` runs while it compiles,
+# `cute.printf` when it runs. Notebook 02 explains both.) **Predict** which of the four are wrong.
 
 # %%
 import cutlass
@@ -352,47 +314,22 @@ def last_offset(n: cutlass.Int32, wide: cutlass.Int64):
     static = cute.make_layout((70000, 70000), stride=(70000, 1))
     narrow_stride = cute.make_layout((n, n), stride=(n, 1))
     wide_stride = cute.make_layout((n, n), stride=(wide, 1))
-    print("static:", static, "→", cute.crd2idx((69999, 69999), static))
-    cute.printf("32-bit stride: {}", cute.crd2idx((n - 1, n - 1), narrow_stride))
-    cute.printf("64-bit stride: {}", cute.crd2idx((n - 1, n - 1), wide_stride))
+    print("static layout, static coordinate:  ", cute.crd2idx((69999, 69999), static))
+    cute.printf("static layout, run-time coordinate: {}", cute.crd2idx((n - 1, n - 1), static))
+    cute.printf("32-bit run-time stride:             {}", cute.crd2idx((n - 1, n - 1), narrow_stride))
+    cute.printf("64-bit run-time stride:             {}", cute.crd2idx((n - 1, n - 1), wide_stride))
 
 
+print("largest offset:", offset_range((70000, 70000), (70000, 1))[1], " 2³¹ - 1:", 2**31 - 1)
 last_offset(70000, 70000)
 
 # %% [markdown]
-# Only the layout with the 32-bit run-time stride overflowed. The static offset was computed at compile time, in more
-# than 32 bits; a product with a 64-bit stride has 64 bits. So a stride has a value *and* a type. A colleague chooses
-# the type by a guard:
-
-
-# %%
-def guard(shape, stride):
-    return all(step <= 2**31 - 1 for step in stride)
-
-
-print(guard((70000, 70000), (70000, 1)))
-
-# %% [markdown]
-# It accepts the matrix that has just overflowed.
+# Two of them. The first offset was computed at compile time, in more than 32 bits. But a kernel's coordinates come from
+# its thread's number, known at run time, in 32 bits: the product with a static stride wraps. So a static layout is no
+# protection, and a test of the strides alone, `all(step < 2**31 for step in stride)`, accepts this matrix. Test
+# `offset_range`, and where it is too large, make the strides 64-bit run-time values. (`mark_layout_dynamic`, in
+# notebook 02, does that.)
 #
-# **Exercise 01.8** (about 4 lines). Repair it. Write `fits_int32(shape, stride)`: True if every offset of the layout
-# fits in a signed 32-bit integer. Shapes and strides are flat tuples here; a stride may be negative.
-
-
-# %%
-def fits_int32(shape, stride):
-    ### BEGIN SOLUTION (about 4 lines)
-    ends = [(extent - 1) * step for extent, step in zip(shape, stride, strict=True)]
-    largest = sum(end for end in ends if end > 0)
-    smallest = sum(end for end in ends if end < 0)
-    return smallest >= -(2**31) and largest <= 2**31 - 1
-    ### END SOLUTION
-
-
-# %%
-check("01.8", fits_int32)
-
-# %% [markdown]
 # ## A tensor is a pointer and a layout
 #
 # A layout gives the distance of an element from the first one. Add the address of the first, and you have a **tensor**:
@@ -406,23 +343,23 @@ print(A[2, 1], "at", A(2, 1))
 
 # %% [markdown]
 # Fix one coordinate and leave the other free, and you have a **slice**: again a tensor, over the same memory. CuTe
-# writes a free coordinate as `_` in C++ and as `None` in Python. The fixed coordinates move the pointer, and the free
-# modes remain. So row 2 is `5:1`, starting at offset 10. What is column 1?
+# writes a free coordinate as `_` in C++ and as `None` in Python (NumPy's `:`; its `None` adds an axis). The fixed
+# coordinates move the pointer, and the free modes remain. So row 2 is `5:1`, starting at offset 10. What is column 1?
 
 # %%
 row, column = A[2, None], A[None, 1]
-print("A[2, _]:", row.layout, "from", row.offset)
-print("A[_, 1]:", column.layout, "from", column.offset)
+print("A[2, _]:", text(row.layout), "from", row.offset)
+print("A[_, 1]:", text(column.layout), "from", column.offset)
 
 # %%
 show_layout("(4,5):(5,1)", title="A[2, _]: five cells, 1 apart, from 10 on", highlight=[(2, n) for n in range(5)])
 
 # %% [markdown]
-# This is how a thread block gets its tile. In a kernel, `gA = cute.local_tile(mA, …)` divides the matrix `mA` into two
-# modes, (inside the tile, which tile), and returns the slice `tiles[None, block]`. Each block has a pointer of its own,
-# and all have one layout.
+# This is how a thread block gets its tile. In a kernel, `tiles = cute.zipped_divide(mA, (4, 4))` gives the matrix `mA`
+# two modes, (inside the tile, which tile), and `tiles[None, block]` is the block's tile. Each block has a pointer of
+# its own, and all have one layout.
 #
-# **Exercise 01.9** (about 5 lines). Write `sliced(whole, coord)`: the pair (offset, Layout) of the slice. `coord` has
+# **Exercise 01.7** (about 5 lines). Write `sliced(whole, coord)`: the pair (offset, Layout) of the slice. `coord` has
 # an entry for each mode of the Layout `whole`, a number where it is fixed and `None` where it is free; at least one is
 # free. A mode may be nested, and keeps its brackets. `mode(whole, n)` is mode n as a layout. If one mode is free, the
 # slice is that mode; if several are, combine them with `Layout(first, second, …)`.
@@ -439,14 +376,15 @@ def sliced(whole, coord):
 
 
 # %%
-check("01.9", sliced)
+check("01.7", sliced)
 
 # %% [markdown]
-# A row-major 16×8 matrix is already divided into 4×4 tiles: (inside the tile, which tile). Where does tile 5 begin, and
-# what is its layout?
+# A row-major 16×8 matrix, divided into 4×4 tiles, has the layout below: (inside the tile, which tile). Where does tile
+# 5 begin, and what is its layout?
 
 # %%
-print(sliced(layout("((4,4),(4,2)):((8,1),(32,4))"), (None, 5)))
+begins, tile = sliced(layout("((4,4),(4,2)):((8,1),(32,4))"), (None, 5))
+print(text(tile), "from", begins)
 
 # %% [markdown]
 # Index 5 of `(4,2)` is tile (1, 1), which begins at 1·32 + 1·4 = 36: row 4, column 4. Inside, a row is 8 apart, as in
@@ -458,7 +396,7 @@ print(sliced(layout("((4,4),(4,2)):((8,1),(32,4))"), (None, 5)))
 # - Shapes nest. An index becomes a coordinate with the first mode fastest.
 # - The size counts coordinates, the cosize memory.
 # - A tensor is a pointer and a layout. A slice moves the pointer and keeps the free modes.
-# - Whether 32 bits are enough depends on the extreme offsets, not on the strides.
+# - Whether 32 bits are enough depends on the extreme offsets. A static layout with a run-time coordinate can overflow.
 #
 # ## Test yourself
 #

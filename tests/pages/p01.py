@@ -37,7 +37,7 @@ def strides(shape):
     return tuple(prod(shape[:n]) for n in range(len(shape)))
 
 
-@right("01.3")
+@right("01.2")
 def in_tensors(index, shape):
     """A list of tensors without axes."""
     coord = []
@@ -47,7 +47,7 @@ def in_tensors(index, shape):
     return coord
 
 
-@right("01.5")
+@right("01.3")
 def flattened_first(index, shape, stride):
     """No recursion: flat modes."""
     total = 0
@@ -57,7 +57,7 @@ def flattened_first(index, shape, stride):
     return total
 
 
-@right("01.9")
+@right("01.7")
 def in_nested_brackets(layout, coord):
     """The free modes as (rows, columns) of plain extents where they are plain."""
     offset = sum(mode(layout, n)(at) for n, at in enumerate(coord) if at is not None)
@@ -92,8 +92,14 @@ def one_level(index, shape, stride):
     return flat_offset(index, *zip(*modes, strict=True))
 
 
-def offsets_of(shape, stride):
-    return [Layout(shape, stride)(n) for n in range(size(shape))]
+def words_to_layout(what, m, n):
+    """The right layouts."""
+    return {
+        "diagonal": Layout(m, n + 1),
+        "windows": Layout((m, n - 3, 4), (n, 1, 1)),
+        "doubled": Layout((m, (2, n)), (n, (0, 1))),
+        "tiles": Layout(((2, m // 2), (4, n // 4)), ((4, 8), (1, 4 * m))),
+    }[what]
 
 
 def drawn(name, **other):
@@ -114,7 +120,7 @@ def slice_of(layout, coord):
     return offset, free[0] if len(free) == 1 else Layout(*free)
 
 
-@wrong("01.9", "raised")
+@wrong("01.7", "raised")
 def by_the_strides(layout, coord):
     """Multiplies by the stride: a nested mode has several."""
     free = [mode(layout, n) for n, at in enumerate(coord) if at is None]
@@ -122,7 +128,7 @@ def by_the_strides(layout, coord):
     return offset, free[0] if len(free) == 1 else Layout(*free)
 
 
-@wrong("01.9", "library")
+@wrong("01.7", "library")
 def library_slices(layout, coord):
     """Has tensor_layouts do it."""
     free, offset = tl.slice_and_offset(coord, layout)

@@ -9,21 +9,14 @@ from random import Random
 
 import numpy as np
 import tensor_layouts as tl
-from tensor_layouts import Layout, cosize, crd2offset, flatten, idx2crd, mode, rank, size
+from tensor_layouts import Layout, crd2offset, flatten, idx2crd, mode, rank, size
 
 from tutorlib.checking.randomness import Drawn, beside
-from tutorlib.exercises.layout_laws import offset_and_layout, same_function, scaled
+from tutorlib.exercises.layout_laws import by_mode, offset_and_layout, same_function, scaled
 from tutorlib.exercises.values import Draw, drawn, of_tl, value_exercise
-from tutorlib.failure import FailureKind, Flaw
 from tutorlib.layouts.matrix import PICTURES
 
-INT32_MAX = 2**31 - 1
-
 # References -----------------------------------------------------------------------------------------------------------
-
-
-def offset(coord: tuple[int, ...], stride: tuple[int, ...]) -> int:
-    return sum(c * d for c, d in zip(coord, stride, strict=True))
 
 
 def compact(shape: tuple[int, ...], order: str) -> tuple[int, ...]:
@@ -35,17 +28,28 @@ def coordinate(index: int, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(idx2crd(index, shape)) if len(shape) > 1 else (index,)
 
 
-def span(shape: tuple, stride: tuple) -> int:
-    return cosize(Layout(shape, stride))
+def described(what: str, m: int, n: int) -> Layout:
+    """Views of a row-major matrix, and one that is stored in 2×4 tiles; see the page."""
+    match what:
+        case "diagonal":
+            return Layout(m, n + 1)
+        case "windows":
+            return Layout((m, n - 3, 4), (n, 1, 1))
+        case "doubled":
+            return Layout((m, (2, n)), (n, (0, 1)))
+        case _:
+            return Layout(((2, m // 2), (4, n // 4)), ((4, 8), (1, 4 * m)))
 
 
-def furthest(shape: tuple[int, ...], stride: tuple[int, ...], direction: int = 1) -> int:
-    """The largest offset; with direction -1 the smallest, without its sign."""
-    return sum(max(0, direction * (extent - 1) * step) for extent, step in zip(shape, stride, strict=True))
+def instead(other: Callable[[int, int], Layout], *, what: str) -> Callable[[str, int, int], Layout]:
+    """`described` with another layout for one of its descriptions."""
+    return lambda asked, m, n: other(m, n) if asked == what else described(asked, m, n)
 
 
-def fits_int32(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:
-    return furthest(shape, stride) <= INT32_MAX and furthest(shape, stride, -1) <= INT32_MAX + 1
+def offset_range(shape: tuple[int, ...], stride: tuple[int, ...]) -> tuple[int, int]:
+    """Each mode reaches one extreme at one of its ends."""
+    ends = [(extent - 1) * step for extent, step in zip(shape, stride, strict=True)]
+    return sum(min(end, 0) for end in ends), sum(max(end, 0) for end in ends)
 
 
 def sliced(layout: Layout, coord: tuple[int | None, ...]) -> tuple[int, Layout]:
@@ -58,37 +62,11 @@ def cells(name: str) -> list[int]:
     return [number for column in zip(*PICTURES[name], strict=True) for number in column]
 
 
-class ViewFlaw(FailureKind):
-    """Errors in a view's layout: its shape, the offsets of its elements [dtype: of the array]."""
-
-    SHAPE = "a view's shape"
-    PLACE = "a view's place"
-
-
-def describes(got: Layout, array: np.ndarray) -> str | None:
-    """The law: a step along a mode is as many elements as NumPy's stride has bytes of them."""
-    if not isinstance(got, Layout):
-        return "it should be a Layout"
-    if (got.shape if isinstance(got.shape, tuple) else (got.shape,)) != array.shape:
-        return Flaw(f"its shape should be {array.shape}", ViewFlaw.SHAPE)
-    for n, step in enumerate(array.strides):
-        mine = mode(got, n).stride
-        if array.shape[n] > 1 and mine * array.itemsize != step:
-            what = f"along its mode {n} elements are {step // array.itemsize} apart, not {mine}"
-            return Flaw(what, ViewFlaw.PLACE(dtype=array.dtype))
-    return None
-
-
 # Calls ----------------------------------------------------------------------------------------------------------------
 
 
 def random_shape(rng: Random, rank: int = 3, largest: int = 7) -> tuple[int, ...]:
     return tuple(rng.randint(1, largest) for _ in range(rng.randint(1, rank)))
-
-
-def placed(rng: Random) -> tuple:
-    shape = random_shape(rng, rank=5, largest=9)
-    return tuple(map(rng.randrange, shape)), tuple(rng.randint(-16, 64) for _ in shape)
 
 
 def indexed(shape: Callable[[Random], tuple]) -> Draw:
@@ -130,100 +108,35 @@ def with_a_nested_mode(rng: Random) -> tuple:
     return rng.randrange(prod(extents)), shape, stride
 
 
-VIEWS: dict[str, list[Callable[[np.ndarray, np.ndarray], np.ndarray]]] = {  # of a matrix, and of a block of three modes
-    "a whole array": [lambda base, cube: base, lambda base, cube: cube],
-    "a transposed one": [lambda base, cube: base.T, lambda base, cube: cube.transpose(2, 0, 1)],
-    "slices with steps": [
-        lambda base, cube: base[2:10, 5:],
-        lambda base, cube: base[::3, ::5],
-        lambda base, cube: cube[1:, ::2, 3:7],
-    ],
-    "a broadcast row": [lambda base, cube: np.broadcast_to(base[0], (5, base.shape[1]))],
-    "backwards": [lambda base, cube: base[::-1], lambda base, cube: cube[:, ::-2, ::-1]],
-}
-
-
-def views(name: str) -> Drawn:
-    """Calls with the views of this kind; the grader takes them of arrays of other sizes and dtypes as well."""
-
-    def calls(two: tuple[int, ...], three: tuple[int, ...], *dtypes: str) -> list[tuple]:
-        arrays = [np.zeros(shape, dtype) for shape, dtype in zip((two, three), dtypes, strict=True)]
-        return [(view(*arrays),) for view in VIEWS[name]]
-
-    def draw(rng: Random) -> list[tuple]:
-        three = tuple(rng.randint(least, 11) for least in (3, 4, 8))
-        return calls((rng.randint(12, 40), rng.randint(12, 40)), three, *rng.sample(("i1", "f2", "f4", "f8"), 2))
-
-    return Drawn(calls((24, 30), (4, 6, 10), "f4", "i8"), draw)
+def small_matrix(what: str) -> Drawn:
+    """Calls of `described`, with sizes that every description allows."""
+    draw = lambda rng: (what, 2 * rng.randint(2, 8), 4 * rng.randint(4, 12))  # noqa: E731
+    return beside([(what, 4, 8), (what, 6, 12)], draw, 3)
 
 
 def with_gaps(rng: Random) -> tuple:
-    """Calls of `span` with a matrix by rows, with gaps between its rows and between its elements."""
+    """A matrix by rows, with gaps between its rows and between its elements."""
     rows, columns, step = rng.randint(2, 20), rng.randint(2, 20), rng.randint(2, 5)
     return (rows, columns), (columns * step + rng.randint(1, 9), step)
 
 
-def backward(rng: Random) -> tuple:
-    """Calls of `span` with one mode that runs backward and one that runs forward."""
-    return (rng.randint(2, 9), rng.randint(2, 9)), (-rng.randint(1, 20), rng.randint(1, 9))
+def modes_of(rng: Random, *strides: int) -> tuple:
+    """Modes with these strides, and with others to both sides of 0, in any order."""
+    steps = rng.sample(each := [*strides, rng.randint(-40, -1), rng.randint(1, 40)], len(each))
+    return tuple(rng.randint(2, 9) for _ in steps), tuple(steps)
 
 
-def rows_of_matrix(rng: Random) -> tuple:
-    """Calls of `fits_int32` with a matrix of up to 2^34 elements, by rows."""
-    rows, columns = round(2 ** rng.uniform(1, 17)), round(2 ** rng.uniform(14, 17))
-    return (rows, columns), (columns, 1)
-
-
-def far_apart(modes: int) -> Draw:
-    """Calls with few elements, whose largest offset is about 2^31: less or more, each as likely."""
-    middle = 2**31 // modes
-    return lambda rng: ((2,) * (modes + 1), (*(rng.randint(middle - 2**27, middle + 2**27) for _ in range(modes)), 1))
-
-
-def at_the_edge(rng: Random) -> tuple:
-    """Calls with as many elements as int32 has offsets, one less, or one or two more."""
-    more = rng.randint(-1, 2)
-    stride = rng.randint(1, 2**30)
-    return rng.choice((((2**31 + more,), (1,)), ((2, 2**31 - stride + more), (stride, 1))))
-
-
-def both_ways(rng: Random) -> tuple:
-    """Calls with a mode that runs backward and one that runs forward, each near the end of its range."""
-    back, ahead = rng.randint(2**31 - 2**20, 2**31 + 2**20), rng.randint(2**31 - 2**20, 2**31 + 2**20)
-    return (2, 2), (-back, ahead)
+def large(rng: Random) -> tuple:
+    """A matrix by rows or backward, with more elements than anybody can list."""
+    rows, columns = round(2 ** rng.uniform(14, 20)), round(2 ** rng.uniform(14, 20))
+    return (rows, columns), (rng.choice((-columns, columns)), 1)
 
 
 SLICES = {**of_tl("slice_and_offset", "slice_modes"), "tl.Tensor's slices": tl.Tensor.__getitem__}  # Layouts, too
 CALLED = {"a Layout": Layout.__call__, "a Tensor": tl.Tensor.__call__, "tl.iter_layout": "iter_layout", **SLICES}
-FAR = ((2, 2), (2**30, 1)), ((2, 2), (2**31, 1)), ((2, 2), (1, 2**31)), ((3,), (2**30,))
-SUMS = ((2, 2), (2**30 + 5, 2**30 + 5)), ((2, 2, 2), (2**30, 2**29, 2**29)), ((2, 2), (2**30, 2**30 - 1))
-BACKWARD = [
-    *(((2,), (-(2**31),)), ((2,), (-(2**31) - 1,)), ((2, 2), (-(2**31), 2**31 - 1)), ((2, 2), (-(2**30), 2**31))),
-    *(((2, 2), (-(2**31) - 7, 2**31 - 1)), ((2, 2), (-(2**30) - 5, -(2**30) - 5))),
-    *(((2, 2), (-(2**30) - 5, 2**30 + 5)), ((3, 4), (-1, 3))),
-]
 EXERCISES = (
     value_exercise(
-        ("01.1", "offset", 2),
-        offset,
-        {
-            "(4,3):(3,1)": beside(
-                [((2, 1), (3, 1)), ((3, 2), (3, 1))], lambda rng: ((rng.randrange(4), rng.randrange(3)), (3, 1))
-            ),
-            "one mode": beside(
-                [((5,), (4,)), ((0,), (7,))], lambda rng: ((rng.randrange(100),), (rng.randint(1, 100),))
-            ),
-            "random coordinates": drawn(11, placed, 40),
-        },
-        mistakes={
-            "swapped": lambda coord, stride: offset(coord[::-1], stride),
-            "from_one": lambda coord, stride: offset(coord, stride) + 1,
-            "to_zero": lambda coord, stride: offset(tuple(c - 1 for c in coord), stride),
-        },
-        library={**of_tl("crd2idx", "crd2offset", "inner_product"), **CALLED},
-    ),
-    value_exercise(
-        ("01.2", "compact_strides", 3),
+        ("01.1", "compact_strides", 3),
         compact,
         {
             "row-major, as NumPy stores it": drawn(21, lambda rng: (random_shape(rng), "row"), 40, [((4, 3), "row")]),
@@ -247,7 +160,7 @@ EXERCISES = (
         },
     ),
     value_exercise(
-        ("01.3", "coordinate", 2),
+        ("01.2", "coordinate", 2),
         coordinate,
         {
             "(4,3)": beside(
@@ -267,18 +180,7 @@ EXERCISES = (
         },
     ),
     value_exercise(
-        ("01.4", "layout_of", 2),
-        None,
-        {name: views(name) for name in VIEWS},
-        holds=describes,
-        mistakes={
-            "in_bytes": lambda array: Layout(array.shape, array.strides),
-            "fresh": lambda array: Layout(array.shape, compact(array.shape, "row")),
-        },
-        library={".stride": "stride"},
-    ),
-    value_exercise(
-        ("01.5", "offset_at", 3),
+        ("01.3", "offset_at", 3),
         crd2offset,
         {
             "flat shapes": beside([(n, (4, 3), (3, 1)) for n in range(12)], flat),
@@ -293,54 +195,55 @@ EXERCISES = (
         library={**of_tl("crd2offset", "crd2idx", "idx2crd"), **CALLED},
     ),
     value_exercise(
-        ("01.6", "picture", 3),
+        ("01.4", "picture", 3),
         None,
         {f"picture {name}": [(name,)] for name in PICTURES},
         holds=same_function(cells, lambda want, name: (len(PICTURES[name]), len(PICTURES[name][0]))),
     ),
     value_exercise(
-        ("01.7", "cosize", 2),
-        span,
-        {
-            "padding and holes": beside([((4, 3), (3, 1)), ((4, 3), (8, 1)), ((4, 3), (2, 10))], with_gaps),
-            "stride 0": beside(
-                [((4, 3), (0, 1)), ((5,), (0,))],
-                lambda rng: ((rng.randint(2, 9), rng.randint(2, 9)), rng.choice(((0, 1), (rng.randint(1, 9), 0)))),
-            ),
-            "modes that run backward": beside([((8,), (-1,)), ((4, 3), (-3, 1)), ((4, 3), (3, -1))], backward),
-            "random nested shapes": drawn(71, random_nested, 40),
-        },
+        ("01.5", "described", 4),
+        None,
+        {what: small_matrix(what) for what in ("diagonal", "windows", "doubled", "tiles")},
+        holds=same_function(described, lambda want, what, m, n: m if what == "diagonal" else by_mode(want)),
         mistakes={
-            "size": lambda shape, stride: size(shape),
-            "largest": lambda shape, stride: 1 + furthest(flatten(shape), flatten(stride)),
-            "last_offset": lambda shape, stride: span(shape, stride) - 1,
-            "past_the_end": lambda shape, stride: 1 + sum(map(int.__mul__, flatten(shape), flatten(stride))),
-        },
-        library=of_tl("cosize"),
-    ),
-    value_exercise(
-        ("01.8", "fits_int32", 2),
-        fits_int32,
-        {
-            "small and large": beside([((4, 3), (3, 1)), ((2**16, 2**16), (2**16, 1))], rows_of_matrix),
-            "each stride fits, the offset may not": beside(
-                [((40000, 50000), (50000, 1)), ((70000, 70000), (70000, 1))], rows_of_matrix
+            "along_a_row": instead(lambda m, n: Layout(m, n), what="diagonal"),
+            "row_twice": instead(lambda m, n: Layout((m, (n, 2)), (n, (1, 0))), what="doubled"),
+            "columns_inside": instead(
+                lambda m, n: Layout(((2, m // 2), (4, n // 4)), ((1, 8), (2, 4 * m))), what="tiles"
             ),
-            "few elements, far apart": beside(FAR, far_apart(1)),
-            "each mode fits, their sum may not": beside(SUMS, far_apart(2)),
-            "at the edge": beside([((2**31,), (1,)), ((2**31 + 1,), (1,)), ((2, 2**30), (2**30, 1))], at_the_edge),
-            "modes that run backward": beside(BACKWARD, both_ways),
-        },
-        mistakes={
-            "strides_only": lambda shape, stride: all(d <= INT32_MAX for d in stride),
-            "terms_only": lambda shape, stride: all((s - 1) * d <= INT32_MAX for s, d in zip(shape, stride)),  # noqa: B905
-            "size_only": lambda shape, stride: prod(shape) - 1 <= INT32_MAX,
-            "magnitudes": lambda shape, stride: span(shape, stride) - 1 <= INT32_MAX,  # cosize adds up magnitudes
-            "forward_only": lambda shape, stride: furthest(shape, stride) <= INT32_MAX,
+            "rows_of_tiles": instead(
+                lambda m, n: Layout(((2, m // 2), (4, n // 4)), ((4, 2 * n), (1, 8))), what="tiles"
+            ),
+            "not_contiguous": instead(
+                lambda m, n: Layout(((2, m // 2), (4, n // 4)), ((n, 2 * n), (1, 4))), what="tiles"
+            ),
         },
     ),
     value_exercise(
-        ("01.9", "sliced", 3),
+        ("01.6", "offset_range", 4),
+        offset_range,
+        {
+            "a matrix with gaps": beside([((4, 3), (3, 1)), ((4, 3), (8, 1)), ((5,), (2,))], with_gaps),
+            "a mode that runs backward": beside(
+                [((8,), (-1,)), ((4, 3), (-5, 1)), ((4, 3), (3, -1)), ((2, 3), (-4, -7))], modes_of
+            ),
+            "strides of 0": beside(
+                [((4, 3), (0, 1)), ((5,), (0,)), ((2, 3, 4), (-3, 0, 1))], lambda rng: modes_of(rng, 0)
+            ),
+            "too large to try": beside([((70000, 70000), (70000, 1)), ((2**31, 2), (-1, 2**40))], large),
+        },
+        mistakes={
+            "ends": lambda shape, stride: (0, sum((extent - 1) * step for extent, step in zip(shape, stride))),  # noqa: B905
+            "magnitudes": lambda shape, stride: (0, sum((e - 1) * abs(d) for e, d in zip(shape, stride))),  # noqa: B905
+            "past_the_end": lambda shape, stride: offset_range(tuple(extent + 1 for extent in shape), stride),
+            "one_mode": lambda shape, stride: (
+                min(0, *((e - 1) * d for e, d in zip(shape, stride))),  # noqa: B905
+                max(0, *((e - 1) * d for e, d in zip(shape, stride))),  # noqa: B905
+            ),
+        },
+    ),
+    value_exercise(
+        ("01.7", "sliced", 3),
         None,
         {
             "a row, a column": scaled("(4,5):(5,1) (2,None)", "(4,5):(5,1) (None,1)", "(4,5):(1,4) (3,None)"),

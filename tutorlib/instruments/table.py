@@ -98,15 +98,24 @@ def by_element(x: cute.Tensor, y: cute.Tensor) -> None:
     y[at] = x[at]
 
 
-def in_directions(name: str, problem: Problem, x_modes: list[int], y_modes: list[int]) -> Candidate:
-    """x_modes, y_modes: [0, 1] where warps run along the rows, [1, 0] where they run down the columns."""
+@cute.kernel
+def by_four(x: cute.Tensor, y: cute.Tensor) -> None:
+    across, down, _ = cute.arch.thread_idx()
+    block_across, block_down, _ = cute.arch.block_idx()
+    at = block_down * 8 + down, block_across * 32 + across
+    cute.local_tile(y, (1, 4), at).store(cute.local_tile(x, (1, 4), at).load())
+
+
+def in_directions(name: str, problem: Problem, x_modes: list[int], y_modes: list[int], each: int = 1) -> Candidate:
+    """x_modes, y_modes: [0, 1] where warps run along the rows, [1, 0] where down the columns. each: 1 or 4 floats."""
+    kernel = by_four if each == 4 else by_element
 
     @cute.jit
     def host(x: cute.Tensor, y: cute.Tensor) -> None:
         source = cute.make_tensor(x.iterator, cute.select(x.layout, mode=x_modes))
         target = cute.make_tensor(y.iterator, cute.select(y.layout, mode=y_modes))
-        grid = target.shape[1] // 32, target.shape[0] // 8, 1
-        by_element(source, target).launch(grid=grid, block=(32, 8, 1))
+        grid = target.shape[1] // (32 * each), target.shape[0] // 8, 1
+        kernel(source, target).launch(grid=grid, block=(32, 8, 1))
 
     return Candidate(name, CuteLauncher(host, problem), problem=problem)
 
@@ -116,6 +125,7 @@ def coalescing() -> Sweep:
     along, down, straight, turned = [0, 1], [1, 0], copy("fp32"), transpose("fp32")
     candidates = (
         in_directions("along rows", straight, along, along),
+        in_directions("along rows, four floats a thread", straight, along, along, each=4),
         in_directions("down columns", straight, down, down),
         in_directions("transpose, only loads down columns", turned, down, along),
         in_directions("transpose, only stores down columns", turned, along, down),
