@@ -10,46 +10,31 @@
 #
 # In this course you write fast matrix kernels for NVIDIA GPUs, in Python. You begin with *layouts*, which map the
 # elements of a matrix to memory and to threads. In notebook 10 you write a GEMM (a matrix product) for the tensor
-# cores, and in notebook 15 yours has 1.01 times the speed of NVIDIA's cuBLAS on an H200, a Hopper GPU, for
-# 4096×4096×4096 in bf16. In the first kernel that you run, in notebook 02, each thread squares one number:
+# cores, and in notebook 15 yours has 1.01 times the speed of NVIDIA's library, cuBLAS, on an H200, a Hopper GPU, for
+# 4096×4096×4096 in bf16 (16-bit floats). Any machine will do: without a GPU, each kernel is *simulated*, thread by
+# thread. At the end of this page a first one runs like that.
 #
-# ```python
-# @cute.kernel
-# def square_kernel(x: cute.Tensor, y: cute.Tensor):
-#     thread, _, _ = cute.arch.thread_idx()
-#     block, _, _ = cute.arch.block_idx()
-#     i = block * THREADS + thread
-#     y[i] = x[i] * x[i]
-# ```
-#
-# > **After this page you can** solve an exercise with the help of its check and its hints.
+# > **After this page you can** solve an exercise with the help of its check and its hints, and let the simulator find
+# > the line of a kernel that is wrong.
 # >
 # > **It takes** about 10 minutes, without a GPU.
 #
 # Run the cells from the top (Shift-Enter), and again after you restart the notebook's kernel.
 
 # %%
-from tutorlib import check, hint, show_layout
+from tutorlib import check, explain, hint, show_layout
 
 # %% [markdown]
 # ## A first question
 #
 # A kernel cuts its data into tiles. A launch starts a block of threads for each tile, so it must say how many tiles
 # there are. Take 10 elements in tiles of 4. Each column below is one tile. Elements 8 and 9 need a third tile, whose
-# places 10 and 11 (outlined) are past the end of the data. (01 explains the string.)
+# places 10 and 11 (outlined) are past the end of the data. (Notebook 01 explains the string.)
 
 # %%
 show_layout("(4,3):(1,4)", title="10 elements in tiles of 4", highlight=[(2, 2), (3, 2)])
 
 # %% [markdown]
-# **Predict:** for which of 10, 12 and 0 elements is `//` wrong? (On every page, say it before you run the cell.)
-
-# %%
-print(10 // 4, 12 // 4, 0 // 4)
-
-# %% [markdown]
-# Only the first is wrong, one tile short: two blocks never touch the last two elements.
-#
 # **Exercise 00.1** (about 1 line). Write `ceil_div(n, tile)`, the number of tiles of `tile` elements that cover `n`
 # elements. Stay with integers: a size can be too large for a float to hold exactly.
 #
@@ -74,49 +59,71 @@ check("00.1", ceil_div)
 #       a last tile partly filled: ceil_div(130, 64) gives 2: it should give 3.
 #       The last, partly filled tile is missing: // rounds down.
 #
-# One case of 3 earns a third of 2 points, rounded down to a half. For a right answer the check prints one line, with
-# all points. Check as often as you like.
-#
-# From the second failure on, a check may add a hint. `hint` has more, from a question to nearly the answer: each run
-# shows the next.
+# One case of 3 earns a third of 2 points, rounded down to a half. Check as often as you like. `hint` helps, from a
+# question to nearly the answer: each run shows the next.
 
 # %%
 hint("00.1")
 
 # %% [markdown]
-# ## What an answer may use
+# ## What the simulator sees
 #
-# An answer may use Python, NumPy, what its page imports, and functions of yours from other cells. It earns no points if
-# it, or a function of yours that it calls, calls the course's own kernels or a library function that does the whole
-# job: in 00.1 `ct.cdiv`, which later answers may use.
+# Your `ceil_div` starts three blocks of four threads below, and each thread squares one number. `@cute.kernel` is the
+# code of one thread; `y[i]` is its element. (Notebook 02 explains every line.)
+
+# %%
+import torch
+from cutlass import cute
+
+TILE = 4
+
+
+@cute.kernel
+def square_kernel(x: cute.Tensor, y: cute.Tensor):
+    thread, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    i = block * TILE + thread
+    y[i] = x[i] * x[i]
+
+
+@cute.jit
+def square(x: cute.Tensor, y: cute.Tensor):
+    blocks = ceil_div(cute.size(x), TILE)
+    square_kernel(x, y).launch(grid=(blocks, 1, 1), block=(TILE, 1, 1))
+
+
+x, y = torch.arange(10.0), torch.zeros(10)
+_ = explain(square, x, y)
+print(y)
+
+# %% [markdown]
+# y is right, so a test of the result passes. On a GPU two threads would read and overwrite other data, without an
+# error. `explain` names the block, the thread, the element and the line. It finds races between threads in the same
+# way, and so do the checks of kernels.
 #
-# ## What this machine can check
+# Repair it: put `if i < 10:` in front of the last line of `square_kernel`, indent that line, and run the cell again.
 #
-# | exercises | right or wrong | how fast |
-# |---|---|---|
-# | layouts | on any machine | – |
-# | kernels | on any machine, simulated where there is no GPU | on a GPU, Ampere or newer, against cuBLAS or torch |
-# | Hopper's TMA and WGMMA | on any machine, simulated where there is no Hopper GPU | on a Hopper GPU |
-# | Blackwell's tcgen05 | on any machine, simulated where there is no Blackwell GPU | on a Blackwell GPU |
+# ## The rules
 #
-# *Any machine* means Linux, Windows with WSL, or a Linux container on a Mac. Tables of speeds hold the course's runs.
-#
-# A part of a check that your machine cannot run, such as the timing of a kernel, is reported as *not run*: neither
-# passed nor failed. "Right, simulated; speed not run" earns all points but those for speed.
-#
-# ## Points
-#
-# The course keeps your points on this machine. The [contents page](contents.ipynb) shows your best attempt at each
-# exercise. In a terminal, `tutor grade notebooks` grades the answers that the notebooks contain now, with further
-# random inputs. (If you began with `make lab`, type `.venv/bin/tutor` for `tutor`, in the course's folder.) You may add
-# cells, rename the file, and write anywhere else; but don't delete or duplicate an answer cell.
+# - An answer may use Python, NumPy, what its page imports, and functions of yours from other cells. It earns no points
+#   with the course's own kernels or a library function that does the whole job: in 00.1 `cute.ceil_div`, which later
+#   answers may use.
+# - A check that needs a GPU that you don't have, such as the timing of a kernel, is reported as *not run*: neither
+#   passed nor failed. Tables of speeds then hold the course's own runs. Speeds need an Ampere GPU or newer; the
+#   exercises on Hopper and Blackwell need that GPU.
+# - The course keeps your points on this machine; the [contents page](contents.ipynb) shows them. In a terminal,
+#   `tutor grade notebooks` grades the notebooks, with further random inputs. (After `make lab`, type
+#   `.venv/bin/tutor` for `tutor`, in the course's folder.)
+# - Don't delete or duplicate an answer cell.
 #
 # ## What to remember
 #
 # - A grid must *cover* the data: divide by the tile size and round up, in integers.
+# - The last tile may extend past the end. A right result does not show that its threads stayed inside.
 # - *Not run* means that this machine lacks what the check needs, mostly a GPU.
 #
-# Next: [01](01_layouts.ipynb) or, for tiles without threads, [06](06_cutile_tiles.ipynb).
+# Next: [01](01_layouts.ipynb), layouts; or, for tiles without threads, [06](06_cutile_tiles.ipynb). The
+# [contents page](contents.ipynb) has five paths through the course.
 #
 # ## Test yourself
 #
