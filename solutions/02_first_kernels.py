@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 90
+#     minutes: 80
 #     summary: Your first kernels in CuTe, coalescing, compile time and run time, and a reduction from an empty cell.
 # ---
 
@@ -15,8 +15,8 @@
 # > **After this page you can** write and launch a kernel over vectors and matrices of any size, keep a warp's accesses
 # > coalesced, tell compile time from run time, and let a block's threads compute one result together.
 # >
-# > **It takes** about 90 minutes, on any machine. Without a GPU the compiled kernels are *simulated*, instruction by
-# > instruction: far slower, with the same results.
+# > **It takes** about 80 minutes, on any machine; after exercise 02.3 is a good place to stop. Without a GPU the
+# > compiled kernels are *simulated*, instruction by instruction: far slower, with the same results.
 
 # %%
 import cutlass
@@ -136,30 +136,6 @@ def my_element():
 
 
 # %% [markdown]
-# **Exercise 02.1** (about 3 lines). Your first kernel: a vector addition, c = a + b, one element for each thread. Write
-# both sides, device and host. Sizes are multiples of `THREADS`.
-
-
-# %%
-@cute.kernel
-def add_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
-    ### BEGIN SOLUTION (about 2 lines)
-    i = my_element()
-    c[i] = a[i] + b[i]
-    ### END SOLUTION
-
-
-@cute.jit
-def vector_add(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
-    ### BEGIN SOLUTION (about 1 line)
-    add_kernel(a, b, c).launch(grid=(cute.size(c) // THREADS, 1, 1), block=(THREADS, 1, 1))
-    ### END SOLUTION
-
-
-# %%
-check("02.1", vector_add)
-
-# %% [markdown]
 # You can read what the compiler makes of a kernel. Below are all the instructions of one thread of `square_kernel`, in
 # PTX, NVIDIA's virtual assembly language. Look for four steps: find the element (`%tid` is the thread, `%ctaid` the
 # block), load, multiply, store. (A `TensorSpec` is a tensor's shape and dtype, here fp32, without data.)
@@ -171,7 +147,7 @@ print(compile_cute(square, [vector, vector]).body)
 # %% [markdown]
 # `block * 128 + thread` became a shift and an `or`: the shift leaves seven zero bits, which a thread number below 128
 # fills. The layout, `1024:1`, is known at compile time: an element's address is the pointer plus 4·i, and no stride is
-# loaded.
+# loaded. The index, `%r4`, has 32 bits, as every index of a static layout.
 #
 # ## Sizes that do not divide
 #
@@ -186,31 +162,31 @@ show_layout("(8,3):(1,8)", "20 elements, 3 blocks of 8", highlight=range(20, 24)
 # the end of `a` and `b`, and write past the end of `c`, into other data. Nothing warns you: that memory usually belongs
 # to your process too. The check puts guard bands around its outputs.
 #
-# **Exercise 02.2** (about 4 lines). Write a vector addition for any size, with as many blocks as it takes and none to
-# spare. `cute.ceil_div(a, b)` divides and rounds up. CuTe refuses a `return` under a run-time condition, so put the
-# work under the `if`.
+# **Exercise 02.1** (about 5 lines). Your first kernel: a vector addition, c = a + b, for any size, one element for each
+# thread. Write both sides, device and host, with as many blocks as it takes and none to spare. `cute.ceil_div(a, b)`
+# divides and rounds up. (CuTe refuses a `return` under a run-time condition. You will see why.)
 
 
 # %%
 @cute.kernel
-def add_any_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+def add_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+    ### BEGIN SOLUTION (about 3 lines)
     i = my_element()
-    ### BEGIN SOLUTION (about 2 lines)
     if i < cute.size(c):
         c[i] = a[i] + b[i]
     ### END SOLUTION
 
 
 @cute.jit
-def vector_add_any(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+def vector_add(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
     ### BEGIN SOLUTION (about 2 lines)
     blocks = cute.ceil_div(cute.size(c), THREADS)
-    add_any_kernel(a, b, c).launch(grid=(blocks, 1, 1), block=(THREADS, 1, 1))
+    add_kernel(a, b, c).launch(grid=(blocks, 1, 1), block=(THREADS, 1, 1))
     ### END SOLUTION
 
 
 # %%
-check("02.2", vector_add_any)
+check("02.1", vector_add)
 
 # %% [markdown]
 # ## Where threads run
@@ -247,7 +223,7 @@ show_machine()
 show_layout("(4,8):(8,1)", "y (down), x (across) → thread in its block")
 
 # %% [markdown]
-# **Exercise 02.3** (about 7 lines). Write `add_bias`: y[m, n] = x[m, n] + bias[n], for x and y of any M×N and a bias of
+# **Exercise 02.2** (about 7 lines). Write `add_bias`: y[m, n] = x[m, n] + bias[n], for x and y of any M×N and a bias of
 # N numbers. Blocks have 32×8 threads, and a thread owns one element. `x.shape` is (M, N). Blocks at the right edge, at
 # the lower edge and in the corner extend past the matrix: which condition keeps their threads out? (Conditions combine
 # with `and`.)
@@ -278,7 +254,7 @@ def add_bias(x: cute.Tensor, bias: cute.Tensor, y: cute.Tensor):
 
 
 # %%
-check("02.3", add_bias)
+check("02.2", add_bias)
 
 # %% [markdown]
 # ## Coalescing: a warp reads together
@@ -334,14 +310,13 @@ for copy in (copy_along_rows, copy_down_columns):
 show_sweep("coalescing")
 
 # %% [markdown]
-# Exchanging two indices costs a factor of 4.6. The last two rows transpose: only their loads go down columns, or only
-# their stores. The loads alone cost a factor of 1.5, the stores alone 5.1. Loads profit from caches: the eight warps of
-# a block run down eight adjacent columns, so they need the same sectors at nearly the same time.
+# Exchanging two indices costs a factor of 4.6. The last two rows are a transpose, y[n, m] = x[m, n], by the same kernel
+# with the modes of only one tensor exchanged. Column-wise loads alone cost a factor of 1.5, column-wise stores alone
+# 5.1. A load brings its sectors into the SM's L1 cache, where the other seven warps of the block find them, which run
+# down adjacent columns. A store is not kept there: each warp sends its 32 sectors on to L2, 4 bytes of each. (Why that
+# transpose is even slower than the copy down columns, these numbers do not say.)
 #
-# The coalesced copy has 0.60 of the speed of torch's, which moves 4.24 TB/s: each of its threads has only one float in
-# flight. Notebook 05 goes on.
-#
-# **Exercise 02.4** (about 8 lines). PyTorch's `x.T` is column-major: a pointer and the layout (M,N):(1,M). Your
+# **Exercise 02.3** (about 8 lines). PyTorch's `x.T` is column-major: a pointer and the layout (M,N):(1,M). Your
 # `add_bias` is right for it, at this cost:
 
 # %%
@@ -375,10 +350,12 @@ def add_bias_columns(x: cute.Tensor, bias: cute.Tensor, y: cute.Tensor):
 
 
 # %%
-check("02.4", add_bias_columns)
+check("02.3", add_bias_columns)
 
 # %% [markdown]
 # ## Compile time and run time
+#
+# Here is a good place to stop.
 #
 # The GPU never executes your function's Python. Python executes it *at compile time*, with stand-ins for values not yet
 # known. This is called **tracing**: the operations on the stand-ins are recorded, and the record becomes machine code.
@@ -407,12 +384,19 @@ for n in (5, 7):  # the compiled function takes the arguments that are not Const
     triple(n)
 
 # %% [markdown]
-# Loops and branches follow the same rule:
+# How can an `if` be recorded, which Python decides at once? The decorator rewrites the function's syntax tree before
+# Python executes it:
 #
-# - `for i in range(…)` becomes a loop in the machine code. Its body is traced once, with a stand-in for `i`.
-#   `cutlass.range_constexpr` is Python's own loop: its body is traced once for each `i`.
-# - `if n > 2` becomes a branch in the machine code; both sides are traced. `if cutlass.const_expr(wide)` is Python's
-#   own `if`, and the side not taken is not even traced.
+# - The body of `for i in range(…)` becomes a function, which is traced once, with a stand-in for `i`. The machine code
+#   has the loop.
+# - Each side of `if n > 2` becomes a function. If the condition is a stand-in, both are traced, and the machine code
+#   branches.
+# - `cutlass.range_constexpr`, `if cutlass.const_expr(…)`, and a `for` over a tuple remain Python's own. Such a loop's
+#   body is traced once for each value, and a side not taken is not traced at all.
+#
+# Three rules follow. A run-time `if` cannot contain a `return`, which would leave only the piece that it is in. A
+# variable that a run-time loop assigns must exist before the loop, with the type that the loop gives it. And a stand-in
+# cannot index a Python tuple. **Predict** the printed lines:
 
 
 # %%
@@ -427,46 +411,25 @@ def two_loops():
 two_loops()
 
 # %% [markdown]
-# A kernel takes its tile sizes as `Constexpr`, and its loops over them are `range_constexpr`: no instruction is left
-# that counts or decides.
-#
-# **Exercise 02.5** (about 5 lines). Write the kernel of `polynomial(coefficients, x, y)`: for every element,
-# y[i] = c₀ + c₁·x[i] + c₂·x[i]² + …, with the coefficients, a tuple (c₀, c₁, …), known at compile time. One thread
-# computes one element, of vectors of any length. Use Horner's rule, from the last coefficient down: one multiplication
-# and one addition for each. Which kind of loop does it take? (`range_constexpr` has the arguments of Python's
-# `range`.)
+# A kernel takes its tile sizes as `Constexpr`, and its loops over them are Python's: no instruction is left that counts
+# or decides, but the code grows with the number of iterations. Below, a tuple of coefficients is known at compile time,
+# and Horner's rule evaluates their polynomial at x[i], from the last coefficient down. What remains of the loop in the
+# machine code?
 
 
 # %%
 @cute.kernel
 def polynomial_kernel(coefficients: cutlass.Constexpr, x: cute.Tensor, y: cute.Tensor):
     i = my_element()
-    ### BEGIN SOLUTION (about 5 lines)
-    if i < cute.size(x):
-        value = coefficients[-1]
-        for power in cutlass.range_constexpr(len(coefficients) - 2, -1, -1):
-            value = value * x[i] + coefficients[power]
-        y[i] = value
-    ### END SOLUTION
+    value = coefficients[-1]
+    for c in coefficients[-2::-1]:
+        value = value * x[i] + c
+    y[i] = value
 
 
-@cute.jit
-def polynomial(coefficients: cutlass.Constexpr, x: cute.Tensor, y: cute.Tensor):
-    blocks = cute.ceil_div(cute.size(x), THREADS)
-    polynomial_kernel(coefficients, x, y).launch(grid=(blocks, 1, 1), block=(THREADS, 1, 1))
-
-
-# %%
-check("02.5", polynomial)
-
-# %% [markdown]
-# A tuple cannot be indexed with a stand-in, so the loop over the coefficients must be Python's own. What is left of it?
-
-
-# %%
 @cute.jit
 def cubic(x: cute.Tensor, y: cute.Tensor):
-    polynomial((1.0, 0.5, 0.25, 0.125), x, y)
+    polynomial_kernel((1.0, 0.5, 0.25, 0.125), x, y).launch(grid=(8, 1, 1), block=(THREADS, 1, 1))
 
 
 print(compile_cute(cubic, [vector, vector]).body)
@@ -501,14 +464,13 @@ print("static layouts, compilations:", count([from_dlpack(v) for v in vectors]))
 print("dynamic layouts, compilations:", count([from_dlpack(v).mark_layout_dynamic() for v in vectors]))
 
 # %% [markdown]
-# Static: a compilation for each layout. Dynamic: a single compilation. Each of the five
-# calls was traced, though: a `@cute.jit` function is traced at every call, and compiled if the record is new.
-# `cute.compile` does both once. The same holds for numbers: another `cutlass.Int32` is another argument to the same
-# code, another `Constexpr` is other code.
+# Static: a compilation for each layout. Dynamic: a single compilation. But each of the five calls was traced: a
+# `@cute.jit` function is traced at every call, and compiled if the record is new. `cute.compile` does both once.
+# Another `cutlass.Int32` gives the same record, another `Constexpr` gives another one.
 #
 # Look for what remains in the type of a dynamic layout. A `?` is a number supplied at run time, in 64 bits if marked
-# `{i64}`. The stride 1 is kept, because a load of several elements at once is possible only if they are contiguous. In
-# two dimensions:
+# `{i64}`, so that an offset past 2³¹ does not wrap. The stride 1 is kept, because a load of several elements at once is
+# possible only if they are contiguous. In two dimensions:
 
 
 # %%
@@ -546,7 +508,7 @@ print(out.item())
 # %% [markdown]
 # No error. If you cache compiled functions yourself, make the layout part of the key.
 #
-# **Exercise 02.6** (about 3 lines). Write `compilations_for(layouts, dynamic)`: the number of compilations when a
+# **Exercise 02.4** (about 3 lines). Write `compilations_for(layouts, dynamic)`: the number of compilations when a
 # function is called once for each tensor of a list, each passed by `from_dlpack`, and with `mark_layout_dynamic` if
 # `dynamic` is true. A layout is given as a pair, `((4, 6), (6, 1))`, shape and stride; each has exactly one stride that
 # is 1, and none that is 0. All tensors hold floats. Which parts of the printed types above can differ between two
@@ -563,14 +525,13 @@ def compilations_for(layouts, dynamic):
 
 
 # %%
-check("02.6", compilations_for)
+check("02.4", compilations_for)
 
 # %% [markdown]
 # ## Several elements at once: TensorSSA
 #
-# A thread that owns one float loads 4 bytes. One instruction can load 16: in notebook 05, where an element has 2 bytes,
-# that takes a copy from 0.50 of the speed of torch's to 0.93. So give each thread four consecutive floats. Eight
-# threads then own 32:
+# The coalesced copy above reached 0.61 of the speed of torch's. Each of its threads loads 4 bytes at once, and one
+# instruction can load 16. So give each thread four consecutive floats. Eight threads then own 32:
 
 # %%
 show_tv("(8,4):(4,1)", (1, 32), "thread (T) and value (V): four elements a thread")
@@ -589,7 +550,7 @@ show_tv("(8,4):(4,1)", (1, 32), "thread (T) and value (V): four elements a threa
 # Tile i begins 16·i bytes after x, so only x is in question. `from_dlpack(x)` promises no more than a multiple of the
 # element's 4 bytes, so the check passes `from_dlpack(x, assumed_align=16)`.
 #
-# **Exercise 02.7** (about 6 lines). Write `leaky_relu`: y = x where x > 0, and x/8 elsewhere. Layouts are dynamic; a
+# **Exercise 02.5** (about 6 lines). Write `leaky_relu`: y = x where x > 0, and x/8 elsewhere. Layouts are dynamic; a
 # size is a multiple of 4, but not always of 4 · `THREADS`. Each thread computes one tile of four elements, with one
 # load and one store; the check looks for `ld.global.v4` and `st.global.v4` in the PTX.
 
@@ -615,7 +576,13 @@ def leaky_relu(x: cute.Tensor, y: cute.Tensor):
 
 
 # %%
-check("02.7", leaky_relu)
+check("02.5", leaky_relu)
+
+# %% [markdown]
+# Here is the copy of 1 GiB along the rows again, with one float and with four for each thread:
+
+# %%
+show_sweep("wide_copy")
 
 # %% [markdown]
 # ## Threads that cooperate
@@ -630,8 +597,10 @@ show_reduction(8)
 
 # %% [markdown]
 # In each step a thread reads a number that *another* thread wrote, and one warp may have finished before another
-# starts. Here is the smallest case: a block reverses 128 numbers through shared memory. `explain` also looks for
-# **hazards**: two threads that access the same memory, at least one of them writing, with nothing that orders the two.
+# starts. Here is the smallest case: a block reverses 128 numbers through shared memory. `allocate_tensor` gives one
+# tensor to the whole block, though each thread executes the line, at an address that is a multiple of 16 bytes.
+# `explain` also looks for **hazards**: two threads that access the same memory, at least one of them writing, with
+# nothing that orders the two. (A wavefront is one pass over shared memory.)
 
 
 # %%
@@ -660,7 +629,7 @@ _ = explain(reverse, torch.randn(THREADS), torch.zeros(THREADS))
 #
 # ## From an empty cell
 #
-# **Exercise 02.8** (about 17 lines). Write `row_max(x, maxima)`, the kernel and its host function: maxima[m] is the
+# **Exercise 02.6** (about 17 lines). Write `row_max(x, maxima)`, the kernel and its host function: maxima[m] is the
 # largest number of row m, for x of any M×N. Block m has `THREADS` threads for row m.
 #
 # - Each element is loaded once, coalesced. In the halving steps, thread t writes only element t of shared memory.
@@ -668,8 +637,7 @@ _ = explain(reverse, torch.randn(THREADS), torch.zeros(THREADS))
 # - At most eight barriers; a single thread stores the result.
 #
 # At hand: shared memory as in `reverse_kernel`; `max(a, b)` of two run-time numbers; `cutlass.Float32.inf`, a run-time
-# infinity; `range(first, end, step)`, which takes run-time numbers. A variable that a run-time loop assigns must exist
-# before the loop, with the type that the loop gives it.
+# infinity; `range(first, end, step)`, which takes run-time numbers.
 
 
 # %%
@@ -705,7 +673,7 @@ def row_max(x: cute.Tensor, maxima: cute.Tensor):
 
 
 # %%
-check("02.8", row_max)
+check("02.6", row_max)
 
 # %% [markdown]
 # `explain` draws the steps of the first block's warps. In the row *buffer 0* a number is the version of `partial` that
@@ -713,24 +681,27 @@ check("02.8", row_max)
 # warps arrive at every barrier. (Notebook 04 explains the lower panels.)
 
 # %%
-explain("02.8", row_max, shape=(2, 200))
+explain("02.6", row_max, shape=(2, 200))
 
 # %% [markdown]
 # ## What to remember
 #
 # - A thread's element is a layout of (thread, block). If it may be outside the tensor, use a predicate.
 # - x varies fastest: give it the contiguous direction, and a warp's accesses are coalesced.
-# - Your Python is traced at compile time; the recorded operations run later. `Constexpr`, `range_constexpr`, and
-#   `const_expr` are resolved at compile time; everything else at run time.
+# - Your Python is traced at compile time, after `for … in range` and `if` are rewritten so that they can be recorded.
+#   `Constexpr`, `range_constexpr`, and `const_expr` are resolved at compile time; everything else at run time.
 # - A static layout is part of the type: one compilation for each. A dynamic one keeps its rank and its strides 0 and 1.
 # - Read another thread's writes to shared memory only after a barrier, at which all threads of the block must arrive.
 #
+# Next: [03](03_layout_algebra.ipynb), the operators behind `local_tile`.
+#
 # ## Test yourself
 #
-# <details><summary>1. A function takes <code>n: cutlass.Int32</code> and <code>k: cutlass.Constexpr</code>.
-# It is called, with Int32 numbers, for n in 1, 2, 3 and each of k = 8, 16. How many compilations?</summary>
+# <details><summary>1. A function takes <code>x: cute.Tensor</code> and <code>k: cutlass.Constexpr</code>. It is called
+# for each of three row-major matrices of different sizes with k = 8 and with k = 16. How many compilations, with static
+# and with dynamic layouts?</summary>
 #
-# Two: k is part of the code, n is not.
+# Six and two: k is part of the code, and a static layout part of the type.
 #
 # </details>
 #
@@ -744,7 +715,7 @@ explain("02.8", row_max, shape=(2, 200))
 # <details><summary>3. In <code>row_max</code>, which barriers could you remove without a wrong result?</summary>
 #
 # The one after the last step, if you have it: only thread 0 reads then, and it reads its own write. Each of the others
-# separates a write from another thread's read. (Below 32 threads `sync_warp` would do: writer and reader are in one
-# warp.)
+# separates a write from another thread's read. (From the step of 32 threads on, `sync_warp` would do: writers and
+# readers are in one warp.)
 #
 # </details>

@@ -25,11 +25,6 @@ def count_new(layouts, dynamic):
     return compiled
 
 
-@wrong("02.5", "not jit")
-def not_jitted(coefficients, x, y):
-    """Is no function of CuTe's."""
-
-
 @wrong("02.1", "does not compile, launches nothing")
 @cute.jit
 def launches_nothing(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):

@@ -1,6 +1,6 @@
 """Exercises of notebook 02: first kernels."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -10,19 +10,17 @@ import numpy as np
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.facts import NOTHING_SHARED, at_most, blocks, busy, issued, lean, stored_once, warps
-from tutorlib.checking.part import inside
 from tutorlib.checking.randomness import beside
-from tutorlib.exercises.judges.cute_host import with_coefficients
 from tutorlib.exercises.values import value_exercise
 from tutorlib.failure import Fail, Flaw
-from tutorlib.problems.catalogue import UNIT_ROUNDOFF, one_rounding, vector_add
+from tutorlib.problems.catalogue import one_rounding, vector_add
 from tutorlib.problems.problem import Operand, Problem, Shape
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-# 02.6: how often CuTe compiles a function -----------------------------------------------------------------------------
+# 02.4: how often CuTe compiles a function -----------------------------------------------------------------------------
 
 ShapeAndStride = tuple[tuple[int, ...], tuple[int, ...]]
 ROWS = [((n, n + 3), (n + 3, 1)) for n in (4, 8, 16)]
@@ -53,7 +51,7 @@ def layouts_of_calls(rng: Random) -> list[ShapeAndStride]:
 
 
 COUNTING = value_exercise(
-    ("02.6", "compilations_for", 2),
+    ("02.4", "compilations_for", 2),
     compilations,
     {
         "static layouts": beside(
@@ -75,7 +73,7 @@ COUNTING = value_exercise(
     },
 )
 
-# 02.1 to 02.8: kernels ------------------------------------------------------------------------------------------------
+# 02.1 to 02.6: kernels ------------------------------------------------------------------------------------------------
 
 
 def fp32_problem(
@@ -96,35 +94,6 @@ ADD_BIAS_COLUMNS = replace(
     name="add_bias_columns",
     inputs=(replace(ADD_BIAS.inputs[0], column_major=True), ADD_BIAS.inputs[1]),
     output=replace(ADD_BIAS.output, column_major=True),
-)
-CUBIC = (4096.25, 0.0, -1.0, 2.0)
-COEFFICIENTS: dict[Shape, Sequence[float]] = {
-    (1,): (7.0,),
-    (130,): (2.0, -3.0),
-    (904,): CUBIC,
-}  # by the sizes that are simulated; a GPU runs others, all with CUBIC
-
-
-def magnitude(x: "Tensor") -> "Tensor":
-    """Σ|c_k·x^k|: Horner's error is at most 2n·u of it (Higham, Accuracy and Stability, 2002, 5.1)."""
-    return polynomial([abs(c) for c in coefficients_at(x)], x.abs())
-
-
-def coefficients_at(x: "Tensor") -> Sequence[float]:
-    return COEFFICIENTS.get(tuple(x.shape), CUBIC)
-
-
-def polynomial(coefficients: Sequence[float], x: "Tensor") -> "Tensor":
-    return sum((c * x**k for k, c in enumerate(coefficients)), 0 * x)
-
-
-POLYNOMIAL = Problem(
-    name="polynomial",
-    dims="N",
-    inputs=(Operand("x", "N", "fp32"),),
-    output=Operand("y", "N", "fp32"),
-    reference=lambda x: polynomial(coefficients_at(x), x),
-    bound=lambda result, inputs, out: 2 * len(coefficients_at(*inputs)) * UNIT_ROUNDOFF[out] * magnitude(*inputs),
 )
 ROW_MAX = Problem(  # exact, in whatever order
     name="row_max",
@@ -160,22 +129,7 @@ kernel_exercise = partial(CuteExercise.of, shared_rules=(lean("ld.global", "st.g
 EXERCISES = (
     COUNTING,
     kernel_exercise(
-        ("02.1", "vector_add", 3),
-        problem=vector_add("fp32"),
-        shapes=((128,), (4096,), (128 * 1001,)),
-        simulated_shapes=((128,), (4096,), (128 * 50,)),  # where each block adds all, the work grows with the square
-        counted=(4096,),
-        rules=(
-            blocks >= 8,
-            busy >= 1.0,
-            blocks <= 32,
-            *at_most({"st.global": 128, "ld.global": 256, ARITHMETIC: 128}),
-            NOTHING_SHARED,
-            issued("") <= 3072,
-        ),
-    ),
-    kernel_exercise(
-        ("02.2", "vector_add of any size", 4),
+        ("02.1", "vector_add", 5),
         problem=vector_add("fp32"),
         shapes=((1,), (128,), (1000,), (100_003,)),
         simulated_shapes=((1,), (128,), (904,), (30_003,)),
@@ -193,7 +147,7 @@ EXERCISES = (
         dynamic=True,
     ),
     kernel_exercise(
-        ("02.7", "leaky_relu, four elements a thread", 4),
+        ("02.5", "leaky_relu, four elements a thread", 4),
         problem=LEAKY_RELU,
         shapes=((4,), (2048,), (4 * 12_347,)),
         counted=(2048,),
@@ -211,7 +165,7 @@ EXERCISES = (
         requires=("ld.global.v4", "st.global.v4"),
     ),
     kernel_exercise(
-        ("02.3", "add_bias, in two directions", 3),
+        ("02.2", "add_bias, in two directions", 3),
         problem=ADD_BIAS,
         shapes=((64, 64), (5, 100), (33, 7), (1, 2)),
         rules=ELEMENTWISE,
@@ -220,7 +174,7 @@ EXERCISES = (
         order=in_blocks_of_8_by_32,
     ),
     kernel_exercise(
-        ("02.4", "add_bias, column-major", 2),
+        ("02.3", "add_bias, column-major", 2),
         problem=ADD_BIAS_COLUMNS,
         shapes=((64, 64), (100, 5), (7, 33)),
         rules=ELEMENTWISE,
@@ -228,20 +182,7 @@ EXERCISES = (
         dynamic=True,
     ),
     kernel_exercise(
-        ("02.5", "polynomial", 2),
-        problem=POLYNOMIAL,
-        shapes=((3,), (128,), (1000,)),
-        counted=(904,),
-        part=inside(
-            with_coefficients,
-            "polynomial",
-            small={shape: {"coefficients": c} for shape, c in COEFFICIENTS.items()},
-            coefficients=CUBIC,
-        ),
-        rules=(blocks >= 8, *at_most({"st.global": 29, "ld.global": 29, ARITHMETIC: 4 * 29}), issued("") <= 1000),
-    ),
-    kernel_exercise(
-        ("02.8", "row_max, a reduction", 4),
+        ("02.6", "row_max, a reduction", 4),
         problem=ROW_MAX,
         shapes=((4, 6), (5, 1000), (7, 129), (40, 1)),
         counted=(5, 1000),

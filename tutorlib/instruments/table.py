@@ -125,10 +125,19 @@ def coalescing() -> Sweep:
     along, down, straight, turned = [0, 1], [1, 0], copy("fp32"), transpose("fp32")
     candidates = (
         in_directions("along rows", straight, along, along),
-        in_directions("along rows, four floats a thread", straight, along, along, each=4),
         in_directions("down columns", straight, down, down),
         in_directions("transpose, only loads down columns", turned, down, along),
         in_directions("transpose, only stores down columns", turned, along, down),
+    )
+    return Sweep(straight, candidates, ((2**14, 2**14),), pairs=10)
+
+
+def wide_copy() -> Sweep:
+    """The copy along rows of `coalescing`, with 4 and with 16 bytes for each thread."""
+    straight, along = copy("fp32"), [0, 1]
+    candidates = (
+        in_directions("along rows, one float a thread", straight, along, along),
+        in_directions("along rows, four floats a thread", straight, along, along, each=4),
     )
     return Sweep(straight, candidates, ((2**14, 2**14),), pairs=10)
 
@@ -825,6 +834,7 @@ def attention_backward() -> Sweep:
 COUNTED = counters.BLOCK_SIZE, counters.TENSOR_BUSY, counters.STALLED
 SWEEPS: dict[str, Callable[[], Sweep]] = {
     "coalescing": coalescing,
+    "wide_copy": wide_copy,
     "tile_layouts": tile_layouts,
     "softmax_rows": softmax_rows,
     "tile_rungs": tile_rungs,

@@ -1,4 +1,4 @@
-"""Answers of pages 02, 05 and 10 that CuTe calls or compiles on the host, without a kernel of theirs."""
+"""Answers of pages 05 and 10 that CuTe calls or compiles on the host, without a kernel of theirs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from tutorlib.checking.answer import Served
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind
-from tutorlib.checking.part import Filled, HostFunction, Part, require_jit
+from tutorlib.checking.part import Part, require_jit
 from tutorlib.compiling.dsls import call_host, compile_cute
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
@@ -15,22 +15,6 @@ from tutorlib.failure import Fail, Flaw
 
 T = TypeVar("T")
 FP32 = TensorSpec((128, 128), "fp32")
-
-# 02.5: a kernel with constants ----------------------------------------------------------------------------------------
-
-
-def with_coefficients(filled: Filled, coefficients: tuple[float, ...]) -> HostFunction:
-    """The host function of x and y that calls the answer with these coefficients."""
-    from cutlass import cute
-
-    polynomial = filled["polynomial"]
-
-    @cute.jit
-    def host(x: cute.Tensor, y: cute.Tensor) -> None:
-        polynomial(coefficients, x, y)
-
-    return host
-
 
 # 05.4: copies of elements of any size -----------------------------------------------------------------------------
 
