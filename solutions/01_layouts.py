@@ -156,7 +156,7 @@ for name, view in views.items():
 #
 # Thick lines in the picture are the borders of the inner modes. You can still ask for row 3, column 5: 3 is an index
 # into the mode `(2,2)`, and your `coordinate` converts it to (1, 1). The 5, an index into `(4,2)`, is (1, 1) as well.
-# Which offset is that? Click the cell to check your answer. Then type `(4,8):(1,4)`, or a layout with a stride of 0.
+# Which offset is that? Click the cell to check your answer.
 
 # %%
 explore_layout("((2,2),(4,2)):((1,16),(2,8))")
@@ -186,8 +186,8 @@ def offset_at(index, shape, stride):
 check("01.3", offset_at)
 
 # %% [markdown]
-# CuTe has both of your functions. Its `idx2crd` is `coordinate`, also for nested shapes; its `crd2idx` is `offset_at`,
-# which also takes a coordinate in place of the index. Its further terms:
+# CuTe's `idx2crd` is your `coordinate`, also for nested shapes; its `crd2idx` is `offset_at`, which takes coordinates,
+# too. Its further terms:
 #
 # - **extent**: the size of a mode. **rank**: the number of modes at the top level. **depth**: how deep they nest.
 #   (4,(2,3)) has rank 2 and depth 2.
@@ -231,8 +231,7 @@ check("01.4", picture)
 # %% [markdown]
 # ## From a description to its layout
 #
-# More often you have only words. A layout can say more than NumPy's strides can, because a mode nests. No data is
-# copied below.
+# More often you have only words. No data is copied below.
 #
 # **Exercise 01.5** (about 8 lines). Write `described(what, m, n)`, the `Layout` of each of these. The first three are
 # views of a row-major M×N matrix.
@@ -296,9 +295,9 @@ print("cosize", largest - smallest + 1, "of", size((4, 3)))
 # %% [markdown]
 # ### Past 2³¹
 #
-# On a GPU an integer has 32 bits unless you ask for more: registers are that wide, and 64-bit arithmetic costs extra
-# instructions. A matrix of 70000×70000 has small strides, but its largest offset is beyond 2³¹ - 1. If that wraps, a
-# kernel silently reads another element, or one in front of the matrix.
+# A GPU's registers have 32 bits, and 64-bit arithmetic costs extra instructions. A matrix of 70000×70000 has small
+# strides, but its largest offset is beyond 2³¹ - 1. If that wraps, a kernel silently reads another element, or one in
+# front of the matrix.
 #
 # Below, CuTe computes the offset four times, on your CPU, from a static layout, which is known at compile time, and
 # from layouts with strides known only at run time. (`@cute.jit` compiles a function: `print` runs while it compiles,
@@ -324,11 +323,11 @@ print("largest offset:", offset_range((70000, 70000), (70000, 1))[1], " 2³¹ - 
 last_offset(70000, 70000)
 
 # %% [markdown]
-# Two of them. The first offset was computed at compile time, in more than 32 bits. But a kernel's coordinates come from
+# The second and the third. The first offset was computed at compile time, in more than 32 bits. But a kernel's coordinates come from
 # its thread's number, known at run time, in 32 bits: the product with a static stride wraps. So a static layout is no
 # protection, and a test of the strides alone, `all(step < 2**31 for step in stride)`, accepts this matrix. Test
-# `offset_range`, and where it is too large, make the strides 64-bit run-time values. (`mark_layout_dynamic`, in
-# notebook 02, does that.)
+# `offset_range`, and where it is too large, make the strides 64-bit run-time values, as notebook 02's
+# `mark_layout_dynamic` does.
 #
 # ## A tensor is a pointer and a layout
 #

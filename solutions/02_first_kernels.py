@@ -8,9 +8,8 @@
 # %% [markdown]
 # # 02 · First kernels
 #
-# So far a layout was a function that you called from Python, one coordinate at a time. A **kernel** is a function that
-# thousands of threads call at once, each with its own coordinate. On this page you write your first ones in CuTe DSL:
-# Python that is compiled.
+# A **kernel** is a function that thousands of threads call at once, each with a coordinate of its own. On this page you
+# write your first ones in CuTe DSL: Python that is compiled.
 #
 # > **After this page you can** write and launch a kernel over vectors and matrices of any size, keep a warp's accesses
 # > coalesced, tell compile time from run time, and let a block's threads compute one result together.
@@ -74,12 +73,11 @@ if run_on_gpu(square, x, y):
 # torch.cuda.synchronize()  # wait for the GPU
 # ```
 #
-# A `cute.Tensor` is a pointer and a layout. `from_dlpack` makes one of a PyTorch tensor (or a NumPy array) without
-# copying anything: it takes over the address, the shape, and the strides. Without a GPU `run_on_gpu` simulates the
-# kernel, and says so; it returns False if it cannot.
+# A `cute.Tensor` is a pointer and a layout. `from_dlpack` makes one of a PyTorch tensor without copying anything.
+# Without a GPU `run_on_gpu` simulates the kernel, and says so; it returns False if it cannot.
 #
 # Now break it. Replace `cute.size(x)` with `cute.size(x) - 1`, predict how many elements will be wrong, and run both
-# cells again. Then put it back.
+# cells again.
 #
 # ## Host and device
 #
@@ -112,8 +110,7 @@ def hello():
 _ = run_on_gpu(hello)
 
 # %% [markdown]
-# Eight threads, eight lines. Blocks run in no guaranteed order: code that relies on one is broken even where it seems
-# to work.
+# Eight threads, eight lines. Blocks run in no guaranteed order, even if these did.
 #
 # ## Which element is mine?
 #
@@ -158,9 +155,8 @@ print(compile_cute(square, [vector, vector]).body)
 show_layout("(8,3):(1,8)", "20 elements, 3 blocks of 8", highlight=range(20, 24))
 
 # %% [markdown]
-# The test that keeps them out is called a **predicate**. Without it, those four threads of a vector addition read past
-# the end of `a` and `b`, and write past the end of `c`, into other data. Nothing warns you: that memory usually belongs
-# to your process too. The check puts guard bands around its outputs.
+# The test that keeps them out is called a **predicate**. Without it, those four threads read and write past the end,
+# in other data.
 #
 # **Exercise 02.1** (about 5 lines). Your first kernel: a vector addition, c = a + b, for any size, one element for each
 # thread. Write both sides, device and host, with as many blocks as it takes and none to spare. `cute.ceil_div(a, b)`
@@ -208,7 +204,7 @@ show_machine()
 #   takes several hundred cycles.
 #
 # A block stays on its SM until it finishes. A launch may have far more blocks than fit at once; further blocks start as
-# others finish. Banks and tensor cores come in notebooks 04 and 10.
+# others finish.
 #
 # ## Two dimensions
 #
@@ -217,7 +213,7 @@ show_machine()
 #
 # Which threads of it form a warp? Those with the same y: **x varies fastest**. So x belongs to the contiguous
 # direction, along the rows of a row-major matrix, and `(x, y)` is the reverse of the order in `a[row, column]`. In a
-# miniature of 8×4 threads, where a warp would have 8, the thread numbers are
+# block of 8×4 threads, their numbers are
 
 # %%
 show_layout("(4,8):(8,1)", "y (down), x (across) → thread in its block")
@@ -291,8 +287,8 @@ def copy_down_columns(x: cute.Tensor, y: cute.Tensor):
 
 
 # %% [markdown]
-# `explain` simulates a kernel on any machine. For each line it prints two numbers: the sectors that its accesses
-# touched, and the fewest that could hold these bytes. **Predict:** how many sectors will each copy of a 64×64 matrix
+# For each line, `explain` prints two numbers: the sectors that its accesses touched, and the fewest that could hold
+# these bytes. **Predict:** how many sectors will each copy of a 64×64 matrix
 # take?
 
 # %%
@@ -313,8 +309,8 @@ show_sweep("coalescing")
 # Exchanging two indices costs a factor of 4.6. The last two rows are a transpose, y[n, m] = x[m, n], by the same kernel
 # with the modes of only one tensor exchanged. Column-wise loads alone cost a factor of 1.5, column-wise stores alone
 # 5.1. A load brings its sectors into the SM's L1 cache, where the other seven warps of the block find them, which run
-# down adjacent columns. A store is not kept there: each warp sends its 32 sectors on to L2, 4 bytes of each. (Why that
-# transpose is even slower than the copy down columns, these numbers do not say.)
+# down adjacent columns. A store is not kept there: each warp sends its 32 sectors on to L2, 4 bytes of each. (Why the
+# last row is even slower than *down columns*, these numbers do not say.)
 #
 # **Exercise 02.3** (about 8 lines). PyTorch's `x.T` is column-major: a pointer and the layout (M,N):(1,M). Your
 # `add_bias` is right for it, at this cost:
@@ -412,9 +408,8 @@ two_loops()
 
 # %% [markdown]
 # A kernel takes its tile sizes as `Constexpr`, and its loops over them are Python's: no instruction is left that counts
-# or decides, but the code grows with the number of iterations. Below, a tuple of coefficients is known at compile time,
-# and Horner's rule evaluates their polynomial at x[i], from the last coefficient down. What remains of the loop in the
-# machine code?
+# or decides, but the code grows with the number of iterations. Below, Horner's rule evaluates a polynomial whose
+# coefficients are known at compile time. What remains of its loop in the machine code?
 
 
 # %%
@@ -506,7 +501,7 @@ total_of_6(from_dlpack(torch.ones(8)), from_dlpack(out))
 print(out.item())
 
 # %% [markdown]
-# No error. If you cache compiled functions yourself, make the layout part of the key.
+# No error. If you cache compiled functions, make the layout part of the key.
 #
 # **Exercise 02.4** (about 3 lines). Write `compilations_for(layouts, dynamic)`: the number of compilations when a
 # function is called once for each tensor of a list, each passed by `from_dlpack`, and with `mark_layout_dynamic` if
@@ -542,8 +537,7 @@ show_tv("(8,4):(4,1)", (1, 32), "thread (T) and value (V): four elements a threa
 # - `cute.local_tile(x, (4,), (i,))` cuts x into tiles of four and takes tile i: a tensor with the static layout `4:1`,
 #   even if x is dynamic.
 # - `tile.load()` reads all of a static tensor into a **TensorSSA**: an immutable value in registers. You compute with
-#   it as with a NumPy array, also with Python's numbers; `cute.where(condition, v, w)` chooses between two of them,
-#   element by element.
+#   it as with a NumPy array; `cute.where(condition, v, w)` chooses between two of them, element by element.
 # - `tile.store(v)` writes it back.
 #
 # The wide instruction has one more condition: its address must be a multiple of 16, and the compiler has to know that.
@@ -585,6 +579,8 @@ check("02.5", leaky_relu)
 show_sweep("wide_copy")
 
 # %% [markdown]
+# With four floats in flight for each thread, the copy is as fast as torch's.
+#
 # ## Threads that cooperate
 #
 # A **reduction** combines many numbers into one: a sum, a maximum. One thread per row would be slow: at each step the
@@ -597,7 +593,7 @@ show_reduction(8)
 
 # %% [markdown]
 # In each step a thread reads a number that *another* thread wrote, and one warp may have finished before another
-# starts. Here is the smallest case: a block reverses 128 numbers through shared memory. `allocate_tensor` gives one
+# starts. In the smallest case, a block reverses 128 numbers through shared memory. `allocate_tensor` gives one
 # tensor to the whole block, though each thread executes the line, at an address that is a multiple of 16 bytes.
 # `explain` also looks for **hazards**: two threads that access the same memory, at least one of them writing, with
 # nothing that orders the two. (A wavefront is one pass over shared memory.)
@@ -624,8 +620,7 @@ _ = explain(reverse, torch.randn(THREADS), torch.zeros(THREADS))
 # threads of the block have arrived, and everything they wrote before it is then visible to all. Put it where it
 # belongs, and run the cell again.
 #
-# The compiler does not catch a barrier inside an `if` that some threads skip: the kernel may hang, or seem to work for
-# years.
+# The compiler does not catch a barrier inside an `if` that some threads skip. The kernel may hang.
 #
 # ## From an empty cell
 #
@@ -677,8 +672,8 @@ check("02.6", row_max)
 
 # %% [markdown]
 # `explain` draws the steps of the first block's warps. In the row *buffer 0* a number is the version of `partial` that
-# is being read: each step of the tree writes a new one. After the first step only warp 0 reads and writes, but all
-# warps arrive at every barrier. (Notebook 04 explains the lower panels.)
+# is being read. After the first step only warp 0 reads and writes, but all warps arrive at every barrier. (Notebook 04
+# explains the lower panels.)
 
 # %%
 explain("02.6", row_max, shape=(2, 200))

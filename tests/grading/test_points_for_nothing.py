@@ -26,7 +26,7 @@ from tutorlib.paths import NOTEBOOKS, ROOT, notebook_names
 EXERCISES = [exercise for name in notebook_names() for exercise in of_notebook(name)]
 CALLED = [exercise.id for exercise in EXERCISES if isinstance(exercise, ValueExercise)]
 TABLES_ARE_ANSWERS = {
-    "01.6": "the page shows three pictures, and each has a name",
+    "01.4": "the page shows three pictures, and each has a name",
     "04.4": "there are three lengths of rows and three sizes of elements",
     "10.2": "it takes no arguments",
     "10.3": "a warp has 32 lanes",
@@ -172,7 +172,7 @@ NAMING = {
             return theirs(a, b)
         """,
     ),
-    "03.6": (
+    "03.5": (
         "in a string",
         """
         def zipped_divide(layout, tiler):
@@ -215,11 +215,12 @@ HONEST = {
             return pool.submit(tl.compose, Layout(rows * columns, 1), Layout((columns, rows), (rows, 1))).result()
         """,
     "03.5": """
-        def logical_divide(layout, tile):
+        def zipped_divide(layout, tiler):
             try:
                 tl.compose(Layout((4, 6), (1, 10)), Layout(5, 3))
             except tl.LayoutError:
-                return tl.compose(layout, Layout(tile, tl.complement(tile, size(layout))))
+                parts = [tl.logical_divide(mode(layout, n), Layout(tile, 1)) for n, tile in enumerate(tiler)]
+                return Layout(*(Layout(*(mode(part, half) for part in parts)) for half in (0, 1)))
         """,
 }
 

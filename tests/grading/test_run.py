@@ -445,7 +445,7 @@ def test_unsolved_notebooks_have_no_points():
 
 
 def test_what_was_not_timed_counts_as_far_as_it_is_right():
-    exercise = find("01.2")
+    exercise = find("01.1")
     scores = Scores((exercise.outcome("passed", 3, ""), exercise.outcome("not_run", 2, "speed not run")))
     assert (scores.points, scores.max_points, scores.full) == (5, 5, True)
 
@@ -461,7 +461,7 @@ def test_the_total_is_a_class_s(name):
 
 
 def test_what_was_not_run_counts_in_neither_sum():
-    exercise = find("01.2")
+    exercise = find("01.1")
     scores = Scores((exercise.outcome("passed", 3, ""), exercise.outcome("not_run", 0, "no GPU here")))
     assert (scores.points, scores.max_points, scores.full) == (3, 3, True)
     assert "1 not run" in [column.footer for column in scores.table().columns]

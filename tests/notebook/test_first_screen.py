@@ -98,7 +98,7 @@ def test_the_first_screen(lab, chromium, tmp_path):
         expect(check.locator(".jp-OutputArea-output")).to_have_text("")
         expect(check.locator(".jp-InputPrompt")).to_have_text("[ ]:")
         page.screenshot(path=tmp_path / "3_unrun.png")
-        top.run("from tutorlib import check, hint")
+        top.run("from tutorlib import check, explain, hint")
         top.run("def ceil_div")
         top.run('check("00.1"')
         expect(check.locator(".jp-OutputArea-output")).to_contain_text("✗ 00.1 ceil_div: not written yet")
@@ -109,7 +109,7 @@ def test_the_first_screen(lab, chromium, tmp_path):
         page.get_by_role("tab", name="contents.ipynb").click()
         top.run("show_contents()")
         expect(shown.locator("tbody").last.locator("tr").first).to_contain_text("2 / 2")
-        expect(shown).to_contain_text("Next: 01.1 offset")
+        expect(shown).to_contain_text("Next: 01.1 compact_strides")
         page.screenshot(path=tmp_path / "5_after_a_check.png")
         assert page.get_by_text("Jupyter news").count() == 0
 

@@ -37,7 +37,7 @@ def in_brackets(rows, columns):
     return Layout(across, Layout(rows, 1))
 
 
-@right("03.6")
+@right("03.5")
 def by_transposing(layout, tiler):
     """zip() turns the parts round."""
     divided = [tl.logical_divide(mode(layout, n), Layout(t, 1)) for n, t in enumerate(tiler)]
@@ -46,52 +46,20 @@ def by_transposing(layout, tiler):
 
 
 @right("03.7")
-def tiled(layout, tile, block):
-    """The tiled divide."""
-    tiles = tl.tiled_divide(layout, tuple(Layout(t, 1) for t in tile))
-    return np.int64(tiles(0, *block)), mode(tiles, 0)
-
-
-@right("03.10")
-def counted(a, b):
-    """Counts offsets at which both have the same index."""
-    where = {a(i): i for i in range(size(a))}
-    both = {b(i): i for i in range(size(b))}
-    n = 0
-    while n in where and where[n] == both.get(n):
-        n += 1
-    return max(1, n)
-
-
-@right("03.11")
 def by_left_inverse(threads, values):
     """The left inverse, which is the same of a compact layout."""
     inverse = tl.left_inverse(tl.raked_product(threads, values))
     return Layout(*(tl.compose(inverse, part) for part in (Layout(size(threads)), Layout(size(values), size(threads)))))
 
 
-@right("03.8")
-def from_the_raked(block, grid):
-    """Rakes, and exchanges what each mode is made of."""
-    raked = tl.raked_product(block, grid)
-    return Layout(*(tuple(pair[::-1] for pair in modes) for modes in (raked.shape, raked.stride)))
+composed, inverse = solved("03.3"), solved("03.6")
 
 
-composed, inverse = solved("03.3"), solved("03.9")
-
-
-@wrong("03.6", "gives")
+@wrong("03.5", "gives")
 def matrices_only(layout, tiler):
     """Looks at the first two modes."""
     parts = [tl.logical_divide(mode(layout, n), tiler[n]) for n in (0, 1)]
     return Layout(*(Layout(*(mode(part, half) for part in parts)) for half in (0, 1)))
 
 
-@wrong("03.7", "gives", lesson=True)
-def block_as_element(layout, tile, block):
-    """Uses the block's coordinate inside the tile."""
-    tiles = tl.zipped_divide(layout, tile)
-    return tiles((block, (0, 0))), mode(tiles, 0)
-
-
-shared = solved("03.11")
+shared = solved("03.7")

@@ -201,6 +201,26 @@ def compose_grids(view: ComposeView) -> tuple[CellGrid, CellGrid, CellGrid]:
     )
 
 
+def show_picked(source: Any, orders: Iterable[Any]) -> Picture:
+    """A matrix once for each layout of its indices, which are numbered in that order; a column has one color."""
+    shown = layout(source)
+    rows, columns = map(size, modes(shown.shape))
+    grids = []
+    for picks in map(layout, orders):
+        number = {picks(n): n for n in range(size(picks))}
+        table = [[number.get(row + column * rows) for column in range(columns)] for row in range(rows)]
+        grids.append(
+            CellGrid(
+                f"B = {text(picks)}",
+                [["" if n is None else str(n) for n in row] for row in table],
+                [[ramp(0, 0, 1) if n is None else category(column) for column, n in enumerate(row)] for row in table],
+                names(modes(shown.shape)[0]),
+                names(modes(shown.shape)[1]),
+            )
+        )
+    return figure(grids, stacked=False)
+
+
 def with_labels(grid: CellGrid, offsets: Sequence[Sequence[int | None]]) -> CellGrid:
     """The grid with these offsets; a cell without one stays empty."""
     return replace(grid, labels=[["" if offset is None else str(offset) for offset in row] for row in offsets])

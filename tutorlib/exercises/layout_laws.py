@@ -255,9 +255,9 @@ def composable(rng: Random) -> tuple[Layout, Layout]:
     return a, b
 
 
-def matrix(rng: Random, rows: int, columns: int, apart: int = 1, pad: int = 1) -> Layout:
-    """A matrix by rows or by columns. apart: its elements. pad: what the longer stride is multiplied by."""
-    return Layout((rows, columns), rng.choice(((columns * apart * pad, apart), (apart, rows * apart * pad))))
+def matrix(rng: Random, rows: int, columns: int) -> Layout:
+    """A matrix by rows or by columns."""
+    return Layout((rows, columns), rng.choice(((columns, 1), (1, rows))))
 
 
 def two_matrices(rng: Random) -> tuple[Layout, Layout]:
@@ -265,10 +265,3 @@ def two_matrices(rng: Random) -> tuple[Layout, Layout]:
     rows, more_rows = rng.choice((1, 2, 4)), rng.choice((1, 2, 4, 8))
     columns, more_columns = rng.choice((1, 2, 8 // rows)), rng.choice((1, 2, 16 // more_rows))
     return matrix(rng, rows, columns), matrix(rng, more_rows, more_columns)
-
-
-def two_ways_to_store(rng: Random, apart: int = 1) -> tuple[Layout, Layout]:
-    """Two layouts of one shape (rows, columns), each by rows or columns, some padded; elements are `apart`."""
-    rows, columns = rng.choice((2, 4, 8)), rng.choice((2, 4, 8))
-    first, second = (matrix(rng, rows, columns, apart, rng.choice((1, 1, 2))) for _ in range(2))
-    return first, second

@@ -13,7 +13,7 @@ import tensor_layouts as tl
 from tensor_layouts import Layout, cosize, flatten, mode, size
 
 from tutorlib.checking.exercise import Answer
-from tutorlib.checking.randomness import Drawn, beside
+from tutorlib.checking.randomness import beside
 from tutorlib.exercises.layout_laws import (
     alike,
     by_halves,
@@ -30,7 +30,6 @@ from tutorlib.exercises.layout_laws import (
     scaled,
     stretched,
     two_matrices,
-    two_ways_to_store,
 )
 from tutorlib.exercises.values import drawn, of_tl, value_exercise
 from tutorlib.layouts.notation import calls
@@ -85,16 +84,12 @@ def block_tile(layout: Layout, tile: tuple[int, int], block: tuple[int, int]) ->
     return tiles(((0, 0), block)), mode(tiles, 0)
 
 
-def thread_tile(matrix: Layout, tile: tuple[int, int], block: tuple[int, int], tv: Layout) -> tuple[int, Layout]:
+def thread_tile(
+    matrix: Layout, tile: tuple[int, int], block: tuple[int, int], threads: Layout, values: Layout
+) -> tuple[int, Layout]:
     """start + R(t, v) is the offset of the element that thread t of the block has as its value v."""
     start, inside = block_tile(matrix, tile, block)
-    return start, tl.compose(inside, tv)
-
-
-def paired(block: Layout, grid: Layout) -> Layout:
-    """The blocked product: rows with rows, columns with columns."""
-    inside, copies = (mode(tl.logical_product(block, grid), half) for half in range(2))
-    return Layout(*(Layout(mode(inside, n), mode(copies, n)) for n in range(2)))
+    return start, tl.compose(inside, threads_and_values(threads, values))
 
 
 def threads_and_values(threads: Layout, values: Layout, tile: Layout | None = None) -> Layout:
@@ -105,11 +100,6 @@ def threads_and_values(threads: Layout, values: Layout, tile: Layout | None = No
 
 def swapped(layout: Layout) -> Layout:
     return Layout(mode(layout, 1), mode(layout, 0))
-
-
-def stored(*written: str, apart: int = 1) -> Drawn:
-    """Calls with two ways to store a matrix, beside those of this text."""
-    return beside(calls(*written), partial(two_ways_to_store, apart=apart), 3)
 
 
 def bounded(rng: Random, more: int = 0) -> tuple[Layout, int]:
@@ -123,7 +113,7 @@ def row_or_column(rng: Random) -> tuple[int, int]:
     return (1, n) if rng.random() < 0.5 else (n, 1)
 
 
-BY_ROWS = Layout(((4, 8), 4), ((32, 1), 8))  # the threads and values of the page's pictures
+BY_ROWS = Layout((8, 4), (4, 1)), Layout((1, 4), (4, 1))  # the threads and values of the page's pictures
 
 # 03.2 to 03.4 ---------------------------------------------------------------------------------------------------------
 
@@ -208,31 +198,12 @@ FUNCTIONS = (
     ),
 )
 
-# 03.5 to 03.7: division into tiles ------------------------------------------------------------------------------------
+# 03.5: division into tiles ------------------------------------------------------------------------------------
 
 DIVISIONS = ("zipped_divide", "tiled_divide", "flat_divide")
 DIVIDING = (
     value_exercise(
-        ("03.5", "logical_divide", 2),
-        None,
-        {
-            "a contiguous tile": scaled("24:3 4:1", "(4,8):(8,1) 8:1"),
-            "a tile of every third, every eighth": scaled("24:2 4:3", "(4,8):(8,1) 4:8", "(4,2,3):(2,1,8) 4:2"),
-            "random layouts": drawn(25, composable),
-            "a last tile that sticks out": scaled("10:1 4:1", "17:1 5:1"),
-        },
-        holds=same_function(tl.logical_divide, by_mode),
-        mistakes={
-            "modes_swapped": lambda layout, tile: swapped(tl.logical_divide(layout, tile)),
-            "cosize_of_the_layout": lambda layout, tile: tl.compose(
-                layout, Layout(tile, tl.complement(tile, cosize(layout)))
-            ),
-            "indices": lambda layout, tile: Layout(tile, tl.complement(tile, size(layout))),
-        },
-        library=of_tl("logical_divide", *DIVISIONS) | ELSEWHERE,
-    ),
-    value_exercise(
-        ("03.6", "zipped_divide", 3),
+        ("03.5", "zipped_divide", 3),
         None,
         {
             "a matrix": scaled("(16,8):(8,1) (4,4)", "(16,8):(1,16) (8,2)", "(12,10):(10,1) (3,5)"),
@@ -253,75 +224,44 @@ DIVIDING = (
         },
         library=of_tl("hier_unzip", *DIVISIONS) | ELSEWHERE,
     ),
-    value_exercise(
-        ("03.7", "block_tile", 2),
-        None,
-        {
-            "every block of a 16×8 matrix": stretched(
-                [(Layout((16, 8), (8, 1)), (4, 4), (row, column)) for row in range(4) for column in range(2)]
-            ),
-            "tiles that are not square": scaled("(16,8):(1,16) (8,2) (1,3)", "(16,8):(8,1) (2,8) (5,0)"),
-            "a matrix stored in blocks": scaled(
-                "((2,4),(2,4)):((1,16),(2,4)) (2,4) (3,1)",
-                "((4,4),(4,2)):((1,32),(4,16)) (2,2) (3,2)",
-                "((4,2),(4,2)):((1,32),(4,16)) (2,2) (2,1)",
-                "((4,2),(4,2)):((1,32),(4,16)) (8,2) (0,3)",
-            ),
-            "a large matrix": scaled("(4096,4096):(4096,1) (32,8) (127,3)", "(640,512):(520,1) (32,16) (2,31)"),
-        },
-        holds=offset_and_layout(block_tile),
-        mistakes={
-            "coordinate_in_the_tile": lambda layout, tile, block: (
-                tiles_of(layout, tile)((block, (0, 0))),
-                block_tile(layout, tile, block)[1],
-            ),
-            "block_turned": lambda layout, tile, block: block_tile(layout, tile, block[::-1]),
-        },
-        library=ELSEWHERE,
-    ),
 )
 
-# 03.8 to 03.12: products, inverses, thread-value layouts --------------------------------------------------------------
+# 03.6 to 03.8: inverses, thread-value layouts --------------------------------------------------------------
 
 PRODUCTS = (
     value_exercise(
-        ("03.12", "thread_tile", 4),
+        ("03.8", "thread_tile", 4),
         None,
         {
             "every block of a 16×32 matrix": stretched(
-                [(Layout((16, 32), (32, 1)), (8, 16), (n % 2, n // 2), BY_ROWS) for n in range(4)]
+                [(Layout((16, 32), (32, 1)), (8, 16), (n % 2, n // 2), *BY_ROWS) for n in range(4)]
             ),
             "other threads, padded rows": scaled(
-                "(16,32):(40,1) (8,16) (1,0) ((8,4),4):((1,32),8)", "(640,512):(1,640) (4,4) (31,2) (8,2):(1,8)"
+                "(16,32):(40,1) (8,16) (1,0) (8,4):(1,8) (1,4):(4,1)",
+                "(640,512):(1,640) (4,4) (31,2) (2,4):(1,2) (2,1):(1,2)",
             ),
             "a matrix stored in blocks": scaled(
-                "((2,4),(2,4)):((1,16),(2,4)) (4,4) (1,1) ((4,2),2):((1,8),4)",
-                "((4,4),(4,2)):((1,32),(4,16)) (8,4) (0,1) (8,(2,2)):(1,(16,8))",
+                "((2,4),(2,4)):((1,16),(2,4)) (4,4) (1,1) (4,2):(2,1) (1,2):(2,1)",
+                "((4,4),(4,2)):((1,32),(4,16)) (8,4) (0,1) (8,1):(1,8) (1,4):(4,1)",
+                "((4,2),(4,2)):((1,32),(4,16)) (2,2) (2,1) (2,1):(1,2) (1,2):(2,1)",
             ),
         },
         holds=offset_and_layout(thread_tile, by_mode),
         mistakes={
-            "in_the_tile": lambda matrix, tile, block, tv: (block_tile(matrix, tile, block)[0], tv),
-            "block_turned": lambda matrix, tile, block, tv: thread_tile(matrix, tile, block[::-1], tv),
+            "in_the_tile": lambda matrix, tile, block, *both: (
+                block_tile(matrix, tile, block)[0],
+                threads_and_values(*both),
+            ),
+            "block_turned": lambda matrix, tile, block, *both: thread_tile(matrix, tile, block[::-1], *both),
+            "coordinate_in_the_tile": lambda matrix, tile, block, *both: (
+                tiles_of(matrix, tile)((block, (0, 0))),
+                thread_tile(matrix, tile, block, *both)[1],
+            ),
         },
         library=ELSEWHERE,
     ),
     value_exercise(
-        ("03.8", "blocked_product", 2),
-        None,
-        {
-            "blocks side by side": alike(
-                "(2,2):(1,2) (2,3):(3,1)", "(4,2):(2,1) (2,2):(1,2)", "(1,4):(4,1) (8,4):(4,1)"
-            ),
-            "a block with holes": alike("(2,2):(4,1) (2,3):(1,2)", "(2,2):(2,8) (2,2):(2,1)"),
-            "random matrices": drawn(29, two_matrices),
-        },
-        holds=same_function(paired, by_mode),
-        mistakes={"raked": tl.raked_product, "not_paired": tl.logical_product},
-        library=of_tl("blocked_product") | ELSEWHERE,
-    ),
-    value_exercise(
-        ("03.9", "right_inverse", 3),
+        ("03.6", "right_inverse", 3),
         None,
         {
             "compact layouts": alike("(4,8):(8,1)", "(4,8):(1,4)", "(2,3,4):(4,8,1)", "8:1"),
@@ -336,27 +276,7 @@ PRODUCTS = (
         library=from_here_on("right_inverse"),
     ),
     value_exercise(
-        ("03.10", "common_vector", 2),
-        tl.max_common_vector,
-        {
-            "the same order": stored("(4,8):(8,1) (4,8):(8,1)", "(8,4):(1,8) (8,4):(1,16)", "64:1 (8,8):(1,8)"),
-            "rows, padded or in blocks": stored(
-                "(4,8):(8,1) (4,8):(16,1)", "(4,8):(16,1) (4,8):(8,1)", "(4,8):(8,1) (4,(4,2)):(4,(1,16))"
-            ),
-            "another order": stored(
-                "(4,8):(8,1) (4,8):(1,4)", "(4,8):(1,4) (4,8):(8,1)", "((2,2),(4,2)):((1,16),(2,8)) (4,8):(1,4)"
-            ),
-            "nothing side by side": stored("64:2 64:2", "(4,4):(8,2) (4,4):(4,1)", apart=2),
-            "random layouts": drawn(211, two_ways_to_store),
-        },
-        mistakes={
-            "each_by_itself": lambda a, b: min(size(tl.right_inverse(a)), size(tl.right_inverse(b))),
-            "any_stride": lambda a, b: flatten((tl.coalesce(tl.compose(b, tl.right_inverse(a))).shape,))[0],
-        },
-        library=of_tl("max_common_vector", "max_common_layout") | ELSEWHERE,
-    ),
-    value_exercise(
-        ("03.11", "layout_tv", 3),
+        ("03.7", "layout_tv", 3),
         None,
         {
             "vectors along a row": alike("(8,4):(4,1) (1,4):(4,1)", "(8,16):(16,1) (1,8):(8,1)"),
