@@ -323,10 +323,10 @@ print("largest offset:", offset_range((70000, 70000), (70000, 1))[1], " 2³¹ - 
 last_offset(70000, 70000)
 
 # %% [markdown]
-# The second and the third. The first offset was computed at compile time, in more than 32 bits. But a kernel's coordinates come from
-# its thread's number, known at run time, in 32 bits: the product with a static stride wraps. So a static layout is no
-# protection, and a test of the strides alone, `all(step < 2**31 for step in stride)`, accepts this matrix. Test
-# `offset_range`, and where it is too large, make the strides 64-bit run-time values, as notebook 02's
+# The second and the third. The first offset was computed at compile time, in more than 32 bits. But a kernel's
+# coordinates come from its thread's number, known at run time, in 32 bits: the product with a static stride wraps. So a
+# static layout is no protection, and a test of the strides alone, `all(step < 2**31 for step in stride)`, accepts this
+# matrix. Test `offset_range`, and where it is too large, make the strides 64-bit run-time values, as notebook 02's
 # `mark_layout_dynamic` does.
 #
 # ## A tensor is a pointer and a layout
