@@ -274,7 +274,7 @@ print("tiled:  ", text(tl.tiled_divide(A, tiler)))
 # **Tiled divide** keeps the tile in one mode and separates the modes of the grid, so a kernel can write `tiled(tile, x,
 # y)`. To CuTe a plain number n in a tiler means n:1; give `tl` a `Layout(n, 1)`, as here.
 #
-# Here the last tiles extend past the end. Click a cell to find it on the other side; a hatched one has none.
+# Here the edge tiles extend past the end. Click a cell to find it on the other side; a hatched one has none.
 
 # %%
 explore_divide("(10,8):(8,1)", "(4,4)")

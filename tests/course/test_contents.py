@@ -140,10 +140,10 @@ class TestWhatItShows:
         assert "progress.jsonl`: delete this file" in text
 
     def test_points_and_states(self, shown, no_gpu):
-        for id, status, got in (("01.1", "passed", 2), ("01.2", "partial", 1), ("02.1", "not_run", 0)):
+        for id, status, got in (("01.1", "passed", 3), ("01.2", "partial", 1), ("02.1", "not_run", 0)):
             record(Outcome(id, "", status, got, 3, ""))
         text = shown()
-        assert f"| 3 / {sum(one.points for one in of_notebook('01_layouts'))} | ✓◐····· |" in text
+        assert f"| 4 / {sum(one.points for one in of_notebook('01_layouts'))} | ✓◐····· |" in text
         assert "◐ partly right" in text
 
 
