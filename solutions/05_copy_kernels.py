@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 150
+#     minutes: 95
 #     summary: Copy kernels, from one element at a time to TMA, beside torch's own copy, and a transpose of your own.
 # ---
 
@@ -15,55 +15,22 @@
 # matrices. On an H200 its first rung has 0.02 of the speed of torch's copy, its third 1.00. *Bandwidth* on this page
 # counts every byte twice: read once, written once.
 #
-# > **After this page you can** count the sectors of a kernel's accesses, write a TiledCopy, move data through shared
-# > memory by cp.async and by TMA with each wait and barrier in its place, and remove bank conflicts with a swizzle.
+# > **After this page you can** write coalesced copies and a TiledCopy, move data through shared memory by cp.async and
+# > by TMA with each wait and barrier in its place, and remove bank conflicts with a swizzle.
 # >
-# > **It takes** about 150 minutes, on any machine; speed needs a GPU (sm_80), TMA a Hopper. Without one, the course's
+# > **It takes** about 95 minutes, on any machine; speed needs a GPU (sm_80), TMA a Hopper. Without one, the course's
 # > own measurements are shown. After rung 3 is a good place to stop.
 
 # %%
 import cutlass
 import cutlass.cute as cute
+from cutlass.cute.nvgpu import CopyUniversalOp, cpasync
 from cutlass.memory import SmemAllocator
-from tensor_layouts import Layout
 
 from tutorlib import (
-    Timeline, check, counters, explain, explore_tv, hardware_of, layout, show_counts, show_ladder, show_mbarrier,
-    show_sweep, show_timeline, show_tv, wavefronts,
+    TensorSpec, Timeline, check, compile_cute, counters, explain, explore_tv, hardware_of, layout, memory,
+    show_counts, show_ladder, show_mbarrier, show_sweep, show_timeline, show_tv,
 )  # fmt: skip
-
-# %% [markdown]
-# ## The cost of an access: sectors
-#
-# Notebook 02 counted **sectors**: the 32 aligned bytes that a load moves as a whole or not at all. A load costs as many
-# as contain the bytes of a warp's 32 threads.
-#
-# **Exercise 05.1** (about 4 lines). Write `sectors(offsets, element_bytes, vector)`: the number of sectors that one
-# load of a warp touches. `offsets` holds, for each thread, the offset of the first element that it reads, counted in
-# elements from an address that is a multiple of 32; `vector` is the number of consecutive elements that each thread
-# reads. Threads may read the same element. An element may straddle the boundary between two sectors.
-
-
-# %%
-def sectors(offsets, element_bytes, vector=1):
-    ### BEGIN SOLUTION (about 4 lines)
-    touched = set()
-    for offset in offsets:
-        first, end = offset * element_bytes, (offset + vector) * element_bytes
-        touched.update(range(first // 32, (end - 1) // 32 + 1))
-    return len(touched)
-    ### END SOLUTION
-
-
-# %%
-check("05.1", sectors)
-
-# %% [markdown]
-# The first two kernels copy a matrix of bf16 with 16,384 columns, one down its columns, one along its rows:
-
-# %%
-down, along = Layout(32, 16384), Layout(32, 1)  # thread → offset, in elements
-print([sectors([warp(thread) for thread in range(32)], element_bytes=2) for warp in (down, along)])
 
 # %% [markdown]
 # ## The plumbing, once
@@ -95,13 +62,11 @@ def demand(divides, what):
 
 
 # %% [markdown]
-# ## Rung 1: naive
+# ## Rungs 1 and 2: naive, coalesced
 #
-# Thread *t* copies row *t* of the tile, from left to right.
-#
-# The picture shows a miniature: 8 threads, a tile of 8×4. Each color is a thread; *V3* is the fourth element that it
-# copies. A warp's threads execute the same instruction at the same time, so look at *V0* everywhere: how
-# far apart in memory are its eight elements?
+# In the first kernel thread *t* copies row *t* of the tile, from left to right. The picture shows a miniature: 8
+# threads, a tile of 8×4. Each color is a thread; *V3* is the fourth element that it copies. The threads of a warp
+# execute an instruction together, so look at *V0* everywhere: how far apart in memory are its eight elements?
 
 # %%
 show_tv("(8,4):(1,8)", (8, 4), "naive: a thread has a row")
@@ -109,10 +74,6 @@ show_tv("(8,4):(1,8)", (8, 4), "naive: a thread has a row")
 # %% [markdown]
 # In a kernel `range(64)` is a loop in the machine code, unless the compiler decides to unroll it. With
 # `cutlass.range(64, unroll_full=True)` its body is repeated 64 times instead.
-#
-# **Exercise 05.2** (about 5 lines). Copy row `thread` of the tile, element by element, the loop fully unrolled. Blocks
-# are numbered as in `tile_of_block`. Tiles at the edge are partly outside the matrix: load and store only elements that
-# exist.
 
 
 # %%
@@ -121,13 +82,11 @@ def naive_kernel(src: cute.Tensor, dst: cute.Tensor):
     thread, _, _ = cute.arch.thread_idx()
     across, down, _ = cute.arch.block_idx()
     rows, columns = src.shape
-    ### BEGIN SOLUTION (about 5 lines)
     row = down * TILE[0] + thread
     for n in cutlass.range(TILE[1], unroll_full=True):
         column = across * TILE[1] + n
         if row < rows and column < columns:
             dst[row, column] = src[row, column]
-    ### END SOLUTION
 
 
 @cute.jit
@@ -136,28 +95,16 @@ def naive(src: cute.Tensor, dst: cute.Tensor):
 
 
 # %%
-check("05.2", naive)
-
-# %%
-_ = explain("05.2", naive, shape=TILE)
+_ = explain("05.1", naive, shape=TILE)
 
 # %% [markdown]
-# `!` marks a line that touches more sectors than its bytes fill. A warp reads 32 rows, and sixteen elements share a
-# sector: it requests the same 32 sectors sixteen times in a row. If the L1 cache still holds them each time, little is
-# lost.
+# `!` marks a line that touches more **sectors**, aligned pieces of 32 bytes, than its bytes fill. A warp reads 32 rows,
+# and sixteen elements share a sector: it requests the same 32 sectors sixteen times in a row. If the L1 cache still
+# holds them each time, little is lost.
 #
-# ## Rung 2: coalesced
-#
-# The same loop, turned by 90 degrees: the threads run *along* the row. In the miniature, 4 of 8 threads cover a row of
-# the tile, the other 4 the next, and the loop walks down:
-
-# %%
-show_tv("((4,2),4):((8,1),2)", (8, 4), "coalesced: neighbors in a row are neighboring threads")
-
-# %% [markdown]
-# **Exercise 05.3** (about 6 lines). Write it for 128 threads and the 128×64 tile, unrolled and guarded like the first.
-# An access of a warp takes 2 sectors; the check counts them. **Predict** before you check: these are sixteen times
-# fewer. Is the copy sixteen times faster?
+# **Exercise 05.1** (about 6 lines). Write the kernel that touches only the sectors it needs: 2 for each access of a
+# warp. It has the same threads and tile; its loop is unrolled, too, and it loads and stores only elements that exist.
+# **Predict** before you check: is a copy with a sixteenth of the sectors sixteen times faster?
 
 
 # %%
@@ -182,21 +129,11 @@ def coalesced(src: cute.Tensor, dst: cute.Tensor):
 
 
 # %%
-check("05.3", coalesced)
-
-# %%
-_ = explain("05.3", coalesced, shape=TILE)
+check("05.1", coalesced)
 
 # %% [markdown]
-# The two solutions on 1 GiB, each timed in turns with torch's copy of as many bytes. The last column is the gain over
-# the row above. (`tutor evidence 05` adds your GPU.)
-
-# %%
-show_ladder("05.2", "05.3")
-
-# %% [markdown]
-# Far more than sixteen. The hardware's counters, for a smaller matrix, show why. Numbers are multiples of the coalesced
-# copy's: time, sectors that loads and stores touch, sectors that L2 delivered and received, bytes of device memory.
+# Both for a matrix of 4,096×16,384, as multiples of the coalesced copy's time, sectors touched by loads and stores,
+# sectors that L2 delivered, and bytes of device memory:
 
 # %%
 show_counts(
@@ -205,40 +142,50 @@ show_counts(
     loaded=counters.L1_LOADED,
     stored=counters.L1_STORED,
     from_L2=counters.L2_READ,
-    to_L2=counters.L2_WRITTEN,
     memory_read=counters.MEMORY_READ,
     memory_written=counters.MEMORY_WRITTEN,
 ).head(2)
 
 # %% [markdown]
 # The naive copy touches 16 times the sectors, and memory reads 33 times the bytes: a thread returns to its sector only
-# in its next step, after it has waited for another load. By then L1 has hardly any of them left, nor has L2. So
-# loads cause up to 15 of the 33 reads. Stores probably cause most of the others: L2 must read a sector of which it has
-# only 2 new bytes before memory can be written.
+# in its next step, after it has waited for another load. By then L1 has hardly any of them left, nor has L2. So loads
+# cause up to 15 of the 33 reads. Stores probably cause most of the others: L2 must read a sector of which it has only 2
+# new bytes before memory can be written.
 #
 # **Keep this:** a cache repairs a bad access pattern only if you return to a sector soon.
 #
+# Rung 2 on 1 GiB, timed in turns with torch's copy of as many bytes. (`tutor evidence 05` adds your GPU.)
+
+# %%
+show_ladder("05.1")
+
+# %% [markdown]
 # ## Bytes in flight
 #
 # Rung 2 moves no unnecessary byte, and is still far behind torch's copy. The reason is not *where* the loads go but
-# *how few* of them are in flight. A load takes several hundred nanoseconds. To keep the memory busy all that time,
-# enough bytes must be in flight (Little's law: bytes in flight = bandwidth × latency). Reads are half of a copy's
-# bytes. To read at half of the datasheet's 4.8 TB/s, every SM of an H200 must have this many bytes in flight:
+# *how few* of them are in flight. The compiler may not move a load above the previous step's store: for all it knows,
+# `dst` and `src` overlap. So each of an SM's 2,048 threads waits for one element of 2 bytes. By Little's law, bytes in
+# flight = bandwidth × latency. What latency explains the measured speeds, and how many bytes would it take to read at
+# half of the datasheet's bandwidth? (Reads are half of a copy's bytes.)
 
 # %%
 h200 = hardware_of("NVIDIA H200")
-for latency in (300, 600, 900):
-    needed = h200.bandwidth / 2 * latency * 1e-9 / h200.sms
-    print(f"at {latency} ns: {needed / 1024:4.1f} KiB")
-print(f"rung 2 has {2048 * 2 / 1024} KiB: an SM full of threads, each waiting for one bf16 element")
+in_flight = 2048 * 2  # bytes on an SM
+for gpu, copied in (("NVIDIA H200", 2.14e12), ("NVIDIA H100 80GB HBM3", 1.90e12)):  # bytes/s, of the table above
+    hardware = hardware_of(gpu)
+    latency = in_flight * hardware.sms / (copied / 2)
+    needed = hardware.bandwidth / 2 * latency / hardware.sms
+    print(f"{gpu}: {latency * 1e9:.0f} ns; {needed / 1024:.1f} KiB instead of {in_flight / 1024:.0f}")
 
 # %% [markdown]
-# The compiler may not move a load above the previous step's store: for all it knows, `dst` and `src` overlap.
+# Both GPUs have the same SMs and similar latencies, and an H100's memory is slower: the same 4 KiB in flight are 0.63
+# of torch's speed there, 0.51 on an H200.
 #
 # ## Rung 3: 128 bits at a time
 #
-# Two changes lift that limit. Each thread moves **vectors** of 8 bf16 elements: 16 bytes, the widest access of an
-# A100, H100 or H200. And it issues **all its loads before the first store**.
+# Rung 3 differs from rung 2 in four ways: each thread moves **vectors** of 8 bf16 elements, 16 bytes; it issues **all
+# its loads before the first store**; the tile is 64×128; and 256 threads share it. **Predict:** which of the four
+# brings the most?
 #
 # In CuTe this is a `TiledCopy`: one copy instruction (`CopyUniversalOp` with 128 bits), wrapped as a **copy atom** and
 # laid out over threads and values. The miniature has vectors of 4 and two rows of threads:
@@ -259,17 +206,14 @@ show_tv("((4,2),(4,4)):((32,1),(8,2))", (8, 16), "vectorized: a thread has 4 nei
 
 
 # %%
-from cutlass.cute.nvgpu import CopyUniversalOp, cpasync
-
-
-# %%
 @cute.jit
 def look():
     atom = cute.make_copy_atom(CopyUniversalOp(), cutlass.BFloat16, num_bits_per_copy=64)
     tiled = cute.make_tiled_copy_tv(atom, cute.make_layout((2, 4), stride=(4, 1)), cute.make_layout((1, 4)))
     print("thread, value → place in the 2×16 that one step covers:", tiled.layout_src_tv_tiled)
-    part = tiled.get_slice(5).partition_S(cute.make_rmem_tensor((8, 16), cutlass.BFloat16))
-    print("one thread's part of an 8×16 tile:", part.shape)
+    tile = cute.make_rmem_tensor(cute.make_layout((8, 16), stride=(16, 1)), cutlass.BFloat16)
+    part = tiled.get_slice(5).partition_S(tile)
+    print("one thread's part of an 8×16 tile:", part.layout)
     print("registers for that much:", cute.make_fragment_like(part).layout)
 
 
@@ -277,20 +221,12 @@ look()
 
 # %% [markdown]
 # The vector's own mode is a pair: `(4,1)` is four elements an access, and one access. Try other threads and values, and
-# click an element to see all elements of its thread. Which input gives the pictures of rung 1 and rung 2, whose tile is
-# `(8,4)`?
+# click an element to see all elements of its thread.
 
 # %%
 explore_tv(threads="(2,4):(4,1)", values="(1,4):(4,1)", tile="(8,16)")
 
 # %% [markdown]
-# <details><summary>The two inputs</summary>
-#
-# Rung 1: threads (8,1), values (1,4). Rung 2: threads (2,4):(4,1), values (1,1), repeated; with values (4,1) a thread
-# would take four neighboring rows.
-#
-# </details>
-#
 # If the number of columns is a multiple of 8, a vector is inside or outside as a whole, and its address is a multiple
 # of 16 bytes, as a 128-bit access requires. So the kernel demands that. `inside` computes the predicates, one for each
 # vector: a TiledCopy partitions a tensor of coordinates as it partitions data.
@@ -308,14 +244,14 @@ def inside(coordinates, shape):
 
 
 # %% [markdown]
-# Two more things change: the tile is 64×128, and 256 threads share it.
+# The tile and its threads:
 
 # %%
 WIDE = (64, 128)
 WIDE_THREADS = 256
 
 # %% [markdown]
-# **Exercise 05.4** (about 6 lines: 3 in the kernel, 3 in the host function). In the host function, derive the two
+# **Exercise 05.2** (about 6 lines: 3 in the kernel, 3 in the host function). In the host function, derive the two
 # layouts, `threads` and `values`, so that a warp's accesses take whole sectors and all 256 threads take part. One step
 # of them need not cover the wide tile: the partition repeats it. (The check also compiles it for fp32, where `vector`
 # is 4.) In the kernel, take your part of `src` to `dst`, with every load before the first store, and nothing outside
@@ -352,19 +288,18 @@ def vectorized(src: cute.Tensor, dst: cute.Tensor):
 
 
 # %%
-check("05.4", vectorized)
+check("05.2", vectorized)
 
 # %% [markdown]
-# A thread has 64 bytes in flight, an SM up to 128 KiB. **Predict:** which of the four changes brings the most: loads
-# first, vectors, the wide tile, or more threads?
+# A thread has 64 bytes in flight, an SM up to 128 KiB. The four changes, one by one:
 
 # %%
 show_sweep("copy_rungs")
 
 # %% [markdown]
-# Loads first, or vectors: either alone brings more than 80% of the gain. Both put more bytes in flight. Combining the
-# two, a wider tile and more threads each add a little. The ± is the spread of one run. On another day the last kernel
-# had 1% more of torch's speed (05.4 below).
+# Loads first, or vectors: either alone brings five sixths of the gain or more. Both put more bytes in flight. The wider
+# tile and more threads each add a little. The ± is the spread within one run; between two days a kernel's speed, as a
+# fraction of torch's, differed by up to 1%.
 #
 # **Keep this:** a fast copy has wide accesses, neighboring elements in neighboring threads, and many loads in flight
 # before any thread waits. The TiledCopy provides the first two; the order of your lines the third.
@@ -377,12 +312,12 @@ show_sweep("copy_rungs")
 #
 # | | |
 # |---|---|
-# | `cute.copy(load, from, to)` | with an atom made from `cpasync.CopyG2SOp`: issues one cp.async for each vector |
-# | `cute.arch.cp_async_commit_group()` | makes the copies that this thread has issued so far a group |
 # | `cute.arch.cp_async_wait_group(n)` | waits until at most n of *this thread's* groups are still in flight |
 # | `cute.arch.sync_threads()` | the block's barrier |
+# | `cute.arch.cp_async_commit_group()` | makes the copies that this thread has issued so far a group |
+# | `cute.copy(load, from, to)` | with an atom made from `cpasync.CopyG2SOp`: issues one cp.async for each vector |
 #
-# **Exercise 05.5** (about 7 lines). The tile arrives in shared memory, row-major as it is in `src`; then it goes
+# **Exercise 05.3** (about 7 lines). The tile arrives in shared memory, row-major as it is in `src`; then it goes
 # through registers to `dst`. `load` and `store` partition the tile in the same way; only their copy atoms differ. As in
 # a GEMM, a thread uses what another fetched: thread *t* stores the part of thread 127 − *t*. Before it reads that part,
 # two things must be over. Which, and which line waits for each?
@@ -430,20 +365,21 @@ def staged(src: cute.Tensor, dst: cute.Tensor):
 
 
 # %%
-check("05.5", staged)
+check("05.3", staged)
 
 # %% [markdown]
-# The tile is the 128×64 of Eric Schreiber's copy kernel in [Demystifying
-# CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a):
+# The wait covers a thread's own copies, and the barrier passes on that all threads have waited. In the other order a
+# thread could read what another has not received.
 
 # %%
-show_ladder("05.4", "05.5")
+show_ladder("05.2", "05.3")
 
 # %% [markdown]
-# cp.async is not what makes it slower, the tile is: *+ both* in the table above has this tile and as many threads, and
-# 0.97 of the speed of that table's last kernel, rung 3. The gain of cp.async is that between the issue and the
-# wait a thread can do other work. A copy kernel has none; a GEMM has. Below, with one buffer (one *stage*) the
-# arithmetic waits for every tile; with more, the next tiles are in flight meanwhile.
+# The tile makes it slower, not cp.async: in the table of rung 3, *+ both* has this tile of 128×64, from Eric
+# Schreiber's [Demystifying CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a), and the same
+# 0.96. The gain of cp.async is that between the issue and the wait a thread can do other work. A copy kernel has none;
+# a GEMM has. Below, with one buffer (one *stage*) the arithmetic waits for every tile; with more, the next tiles are in
+# flight meanwhile.
 
 # %%
 show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=6) for stages in (1, 2, 3)))
@@ -466,6 +402,42 @@ show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=6) for 
 show_mbarrier(1, [("arrive", 16384), ("bytes", 4096), ("bytes", 8192), ("bytes", 4096), ("arrive", 16384)])
 
 # %% [markdown]
+# `make_tiled_tma_atom` makes the descriptor. It returns a copy atom that holds it, and, in place of `src`, a tensor of
+# *coordinates*. Print both tensors, and the tile in row 2, column 3 of the tiles:
+
+
+# %%
+@cute.jit
+def look_at_tma(src: cute.Tensor, dst: cute.Tensor):
+    tile_layout = cute.make_layout(WIDE, stride=(WIDE[1], 1))
+    _, tma_src = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), src, tile_layout, WIDE)
+    print("src:    ", src)
+    print("tma_src:", tma_src)
+    print("tile:   ", cute.local_tile(tma_src, WIDE, (2, 3)))
+
+
+compile_cute(look_at_tma, [TensorSpec((256, 512), "bf16")] * 2, "sm_90a")
+
+# %% [markdown]
+# `src` has an address and strides in elements. `tma_src` begins at the coordinate (0,0); the stride `1@1` adds 1 to
+# place 1 of a coordinate. TMA counts the contiguous mode first: the tile begins at column 384 and row 128, and this
+# coordinate is all that the instruction needs. So `local_tile` and `tile_of_block` work on coordinates as they do on
+# memory.
+#
+# `cpasync.tma_partition` fits a tile in shared memory and one of coordinates to the atom. An instruction moves a whole
+# tile, so both tensors are grouped into one mode. (The two arguments between are the block's number in its cluster and
+# the cluster's layout: here it is alone.)
+
+
+# %%
+def for_tma(atom, tile, matrix):
+    """(the tile in shared memory, this block's tile of the matrix), as the TMA atom moves them."""
+    return cpasync.tma_partition(
+        atom, 0, cute.make_layout(1), cute.group_modes(tile, 0, 2), cute.group_modes(tile_of_block(matrix, WIDE), 0, 2)
+    )
+
+
+# %% [markdown]
 # The pieces, not in order (without a prefix they are in `cute.arch`):
 #
 # | | |
@@ -481,7 +453,7 @@ show_mbarrier(1, [("arrive", 16384), ("bytes", 4096), ("bytes", 8192), ("bytes",
 # | `with elect_one():` | one thread of the warp executes this; the others skip it |
 # | `sync_warp()` | the warp's barrier |
 #
-# **Exercise 05.6** (about 10 lines). One warp takes the wide tile from `src` to `dst`, with one arrival, one load and
+# **Exercise 05.4** (about 10 lines). One warp takes the wide tile from `src` to `dst`, with one arrival, one load and
 # one store. Make sure that
 #
 # - neither a thread nor TMA uses the mbarrier before it is initialized;
@@ -500,14 +472,6 @@ show_mbarrier(1, [("arrive", 16384), ("bytes", 4096), ("bytes", 8192), ("bytes",
 # </details>
 #
 # No thread reads or writes the tile itself, so threads and TMA need no fence for the tile.
-
-
-# %%
-def for_tma(atom, tile, matrix):
-    """(the tile in shared memory, this block's tile of the matrix), as the TMA atom moves them."""
-    return cpasync.tma_partition(
-        atom, 0, cute.make_layout(1), cute.group_modes(tile, 0, 2), cute.group_modes(tile_of_block(matrix, WIDE), 0, 2)
-    )
 
 
 # %%
@@ -553,138 +517,61 @@ def tma(src: cute.Tensor, dst: cute.Tensor):
 
 
 # %%
-check("05.6", tma)
+check("05.4", tma)
 
 # %%
-show_ladder("05.4", "05.6")
+show_ladder("05.2", "05.4")
 
 # %% [markdown]
 # It is not faster: once enough bytes are in flight, memory bandwidth is the limit, whichever instruction requests them.
 # No copy here, torch's included, reaches the datasheet's 4.8 TB/s of an H200. torch's copy is the realistic speed of
 # light.
 #
-# ## A transpose
+# ## From an empty cell: a transpose
 #
 # `dst` is now (N, M), with dst[n, m] = src[m, n], in fp32. Without shared memory, either the loads or the stores run
-# down a column. With it, a warp runs along a row of `src` and along a row of `dst`.
+# down a column. With it, a warp runs along a row of `src` and along a row of `dst`. To transpose is to name the same
+# shared memory by two layouts: one takes the coordinates of src's tile, (row, column), the other those of dst's.
 #
-# To transpose is then to choose a layout. Two tensors name the same shared memory: `tile` takes the coordinates of
-# src's tile, `turned` those of dst's.
+# Stored by rows of 64, the tile is read down its columns. **Predict:** how many cycles does a tile of 64×64 need in
+# shared memory, at one wavefront per clock, and how many are available, if device memory delivers the datasheet's
+# bandwidth? (Round numbers: an H200 at 2 GHz.)
 
 # %%
 TURN = 64
 TURN_THREADS = 256
 
-# %% [markdown]
-# **Exercise 05.7** (about 8 lines: 6 in the kernel, 2 in the host function). A tile has 64×64 elements, and each access
-# of a thread is one element. In the kernel, take the tile from `from_src` to `to_dst` through `tile` and `turned`, with
-# as few barriers as are safe; `mine` partitions `tile` and `turned`, too. In the host function, choose the two layouts,
-# plain ones at first.
-
-
 # %%
-@cute.kernel
-def transpose_kernel(
-    src: cute.Tensor,
-    dst: cute.Tensor,
-    tiled: cute.TiledCopy,
-    tile_layout: cute.Layout | cute.ComposedLayout,
-    turned_layout: cute.Layout | cute.ComposedLayout,
-):
-    thread, _, _ = cute.arch.thread_idx()
-    across, down, _ = cute.arch.block_idx()
-    mine = tiled.get_slice(thread)
-    memory = SmemAllocator().allocate_array(src.element_type, TURN * TURN)
-    tile = cute.make_tensor(memory, tile_layout)
-    turned = cute.make_tensor(memory, turned_layout)
-
-    from_src = mine.partition_S(cute.local_tile(src, (TURN, TURN), (down, across)))
-    to_dst = mine.partition_D(cute.local_tile(dst, (TURN, TURN), (across, down)))
-    ### BEGIN SOLUTION (about 6 lines)
-    registers = cute.make_fragment_like(from_src)
-    cute.copy(tiled, from_src, registers)
-    cute.copy(tiled, registers, mine.partition_D(tile))
-    cute.arch.sync_threads()
-    cute.copy(tiled, mine.partition_S(turned), registers)
-    cute.copy(tiled, registers, to_dst)
-    ### END SOLUTION
-
-
-@cute.jit
-def transpose(src: cute.Tensor, dst: cute.Tensor):
-    ### BEGIN SOLUTION (about 2 lines)
-    tile_layout = cute.make_layout((TURN, TURN), stride=(TURN, 1))
-    turned_layout = cute.make_layout((TURN, TURN), stride=(1, TURN))
-    ### END SOLUTION
-    rows, columns = src.shape
-    demand(rows % TURN == 0 and columns % TURN == 0, f"{rows}×{columns} is not made of {TURN}×{TURN} tiles")
-    for lay in (tile_layout, turned_layout):
-        demand(cute.cosize(lay) <= TURN * TURN, f"memory for {TURN * TURN} elements, not for {cute.cosize(lay)}")
-    atom = cute.make_copy_atom(CopyUniversalOp(), src.element_type, num_bits_per_copy=src.element_type.width)
-    tiled = vectors_along_rows(atom, 1, (TURN, TURN), TURN_THREADS)
-    transpose_kernel(src, dst, tiled, tile_layout, turned_layout).launch(
-        grid=grid_for(src, (TURN, TURN)), block=(TURN_THREADS, 1, 1)
-    )
-
-
-# %%
-check("05.7", transpose)
-
-# %% [markdown]
-# Now take the barrier out and check again. A GPU would report nothing: the result is wrong, or right by luck. Put it
-# back. The transpose is right, and slow. Where? The simulator marks one line of the report, and the picture shows one
-# such access.
-
-# %%
-explain("05.7", transpose, shape=(TURN, TURN))
-
-# %% [markdown]
-# Shared memory delivers one wavefront per clock cycle. **Predict:** how many cycles does a tile need, and how many are
-# available, if device memory delivers the datasheet's bandwidth? (Round numbers: an H200 at 2 GHz.)
-
-# %%
-corner = layout(f"(32,32):({TURN},1)")
-column = [(row, 0) for row in range(32)]
-instructions = TURN * TURN // 32
-straight = instructions * 1
-conflicted = instructions * wavefronts([corner(*at) for at in column], element_bytes=4)
+tile = layout(f"({TURN},{TURN}):({TURN},1)")
+column = [tile(row, 0) for row in range(32)]
+accesses = TURN * TURN // 32
+conflicted = accesses * memory.wavefronts(column, element_bytes=4)
 moved = 2 * TURN * TURN * 4  # bytes from and to device memory
-print(f"write rows {straight} + read columns {conflicted} = {straight + conflicted} cycles in shared memory")
+print(f"write rows {accesses} + read columns {conflicted} = {accesses + conflicted} cycles in shared memory")
 print(f"{moved / (h200.bandwidth / h200.sms) * 2e9:.0f} cycles in device memory")
 
 # %% [markdown]
-# So shared memory is the limit: 1802/4224 = 0.43 bounds this kernel's fraction of the datasheet's bandwidth.
-#
-# ## From an empty cell: a transpose without conflicts
-#
-# The position of an element inside the tile is your choice, as long as writer and reader agree. Padding each row by one
-# element would do here; a **swizzle** (notebook 04) needs no extra byte, and TMA can write it. The bits of this tile's
-# offset, and the bank of a 4-byte element:
+# Shared memory would be the limit, at 1802/4224 = 0.43 of the datasheet's bandwidth. But the position of an element
+# inside the tile is your choice, as long as writer and reader agree. The bits of this tile's offset, and the bank of a
+# 4-byte element:
 #
 # | bit | 11 | 10 | 9 | 8 | 7 | 6 | 5 | 4 | 3 | 2 | 1 | 0 |
 # |---|---|---|---|---|---|---|---|---|---|---|---|---|
 # | offset = 64·row + column | r | r | r | r | r | r | c | c | c | c | c | c |
 # | bank | | | | | | | | b | b | b | b | b |
 #
-# Which bits must change, so that the 32 rows of a column have different banks? Which B, M, S does that?
-#
-# **Exercise 05.8** (about 32 lines: 24 in the kernel, 8 in the host function). Write `transpose_swizzled(src, dst)`,
-# kernel and host function, for fp32 matrices whose sizes are multiples of 64, with tiles of 64×64. On its way to shared
-# memory no element passes through a register: it comes by cp.async, as in rung 4. The kernel has no bank conflict,
-# reads and writes whole sectors, and passes one barrier.
-#
-# | | |
-# |---|---|
-# | `cute.make_swizzle(B, M, S)` | a swizzle |
-# | `cute.make_composed_layout(swizzle, 0, layout)` | swizzle ∘ layout |
-# | `cpasync.CopyG2SOp()` | without rung 4's cache mode, cp.async can also copy 4 bytes (`num_bits_per_copy=32`) |
+# **Exercise 05.5** (about 20 lines). Write `transpose_kernel(src, dst, load, store)` and its launch, for sizes that are
+# multiples of 64. `load` copies words from global to shared memory by cp.async, `store` words from shared memory to
+# registers or from registers to global memory; both cover a tile of 64×64 along its rows, with 256 threads. The kernel
+# has no bank conflict, reads and writes whole sectors, and passes one barrier.
+# (`SmemAllocator().allocate_array(dtype, count)` is a pointer, `cute.make_tensor(pointer, layout)` a tensor there.)
 
 
 # %%
-# transpose_swizzled(src, dst): src (M, N):(N, 1), dst (N, M):(M, 1), fp32.
-### BEGIN SOLUTION (about 24 lines)
+# transpose_kernel(src, dst, load, store): src (M, N):(N, 1), dst (N, M):(M, 1), fp32.
+### BEGIN SOLUTION (about 19 lines)
 @cute.kernel
-def swizzled_kernel(src: cute.Tensor, dst: cute.Tensor, load: cute.TiledCopy, store: cute.TiledCopy):
+def transpose_kernel(src: cute.Tensor, dst: cute.Tensor, load: cute.TiledCopy, store: cute.TiledCopy):
     thread, _, _ = cute.arch.thread_idx()
     across, down, _ = cute.arch.block_idx()
     swizzle = cute.make_swizzle(5, 0, 6)
@@ -709,42 +596,46 @@ def swizzled_kernel(src: cute.Tensor, dst: cute.Tensor, load: cute.TiledCopy, st
 
 
 @cute.jit
-def transpose_swizzled(src: cute.Tensor, dst: cute.Tensor):
-    ### BEGIN SOLUTION (about 8 lines)
+def transpose(src: cute.Tensor, dst: cute.Tensor):
     rows, columns = src.shape
     demand(rows % TURN == 0 and columns % TURN == 0, f"{rows}×{columns} is not made of {TURN}×{TURN} tiles")
     asynchronous = cute.make_copy_atom(cpasync.CopyG2SOp(), src.element_type, num_bits_per_copy=32)
     plain = cute.make_copy_atom(CopyUniversalOp(), src.element_type, num_bits_per_copy=32)
     load = vectors_along_rows(asynchronous, 1, (TURN, TURN), TURN_THREADS)
     store = vectors_along_rows(plain, 1, (TURN, TURN), TURN_THREADS)
-    swizzled_kernel(src, dst, load, store).launch(grid=grid_for(src, (TURN, TURN)), block=(TURN_THREADS, 1, 1))
+    ### BEGIN SOLUTION (about 1 line)
+    transpose_kernel(src, dst, load, store).launch(grid=grid_for(src, (TURN, TURN)), block=(TURN_THREADS, 1, 1))
     ### END SOLUTION
 
 
 # %%
-check("05.8", transpose_swizzled)
-
-# %%
-explain("05.8", transpose_swizzled, shape=(TURN, TURN))
+check("05.5", transpose)
 
 # %% [markdown]
-# The conflicts are gone. The two transposes, measured. The bound of the slower one was 0.43 of the datasheet's 4.8
-# TB/s:
+# Now take the barrier out and check again. A GPU would report nothing: the result is wrong, or right by luck. Put it
+# back, and see where your lines spend their wavefronts:
 
 # %%
-show_ladder("05.7", "05.8")
+explain("05.5", transpose, shape=(TURN, TURN))
 
 # %% [markdown]
-# 1.72/4.8 is 0.36. That is about 5,000 cycles for a tile, in which shared memory is busy for 4,224. For the rest it
-# probably waits: a block reads its tile only when all of it has arrived. With one wavefront per access, shared memory
-# is busy for 256 of the 1,802 cycles, and no longer the bottleneck.
+# Your transpose, measured, and variants of it:
+
+# %%
+show_ladder("05.5")
+
+# %%
+show_sweep("transposes")
+
+# %% [markdown]
+# TRANSPOSES
 #
 # ## What to remember
 #
 # - Memory moves sectors of 32 bytes. Give neighboring threads neighboring elements of a row.
 # - Then bytes in flight decide: wide accesses, and all loads before the first store.
 # - cp.async: issue, commit, wait, barrier. The wait covers a thread's own copies, the barrier those of all threads.
-# - TMA: one thread, a descriptor, an mbarrier that counts arrivals and bytes.
+# - TMA: one thread, a descriptor, a coordinate, and an mbarrier that counts arrivals and bytes.
 #
 # ## Test yourself
 #

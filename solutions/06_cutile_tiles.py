@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 85
+#     minutes: 75
 #     summary: Kernels of a few lines that name blocks and tiles, and no threads; up to a softmax of rows of any length.
 # ---
 
@@ -19,7 +19,7 @@
 # > **After this page you can** write a kernel in tiles, choose the values that pad a tile beyond an array's edge,
 # > reduce and broadcast, compute a softmax of rows of any length, and launch your kernel from a function of your own.
 # >
-# > **It takes** about 85 minutes, on any machine.
+# > **It takes** about 75 minutes, on any machine.
 
 # %%
 from contextlib import suppress
@@ -28,7 +28,7 @@ import cuda.tile as ct
 import torch
 
 from tutorlib import (
-    TensorSpec, check, compile_cutile, explore_tile_space, run, run_host, show_rescaling, show_speeds, show_tile_space,
+    TensorSpec, check, compile_cutile, explore_tile_space, run, run_host, show_blocks, show_rescaling, show_speeds,
 )  # fmt: skip
 
 # %% [markdown]
@@ -41,21 +41,22 @@ from tutorlib import (
 #   index with `ct.bid(axis)`.
 #
 # *Tile space* connects them. Cut an array into tiles of one shape and number the tiles: `ct.load(array, (i, j), shape)`
-# is the tile with number (i, j). An index counts **tiles**, never elements. Below, a 10×20 array is cut into tiles of
-# 4×8. Tiles at the end extend past the edge (hatched): the array need not be a multiple of them.
-
-# %%
-show_tile_space((10, 20), (4, 8))
-
-# %% [markdown]
-# Click an element to see its tile. Find sizes for which more than half of the tiles' area is outside the array.
+# is the tile with number (i, j). An index counts **tiles**, never elements. Below, an array is cut into tiles; those at
+# the end may extend past the edge (hatched). Click an element to see its tile. Find sizes for which more than half of
+# the tiles' area is outside the array.
 
 # %%
 explore_tile_space()
 
 # %% [markdown]
 # `ct.Constant` marks a parameter that is known when the kernel is compiled, as tile shapes must be. Each block works on
-# the tile that has the block's own index. Before you run the cell: which numbers does block (1, 0) move?
+# the tile that has the block's own index:
+
+# %%
+show_blocks((12, 16), (4, 8))
+
+# %% [markdown]
+# Before you run the cell: which numbers does block (1, 0) move?
 
 
 # %%
@@ -76,29 +77,31 @@ print(report.blocks, "blocks ran;", "y is 2x:", torch.equal(y, 2 * x))
 #
 # In a cell that you complete, `raise ct.static_exception(...)` only marks the place: a kernel allows no plain `raise`.
 #
-# **Exercise 06.1** (about 4 lines). Write the kernel `add(a, b, c, tile)`: c = a + b. The grid has one block
-# for every `tile` elements, and the last block's tile may extend past the end.
+# **Exercise 06.1** (about 3 lines). Write the kernel `transpose(x, y, tm, tn)`: y[n, m] = x[m, n]. Block (i, j) has
+# tile (i, j) of x, of shape (tm, tn), and tiles at the end may extend past the edge. `ct.transpose(tile)` exchanges the
+# axes of a tile.
 
 
 # %%
 @ct.kernel
-def add(a, b, c, tile: ct.Constant[int]):
-    ### BEGIN SOLUTION (about 4 lines)
-    i = ct.bid(0)
-    ta = ct.load(a, (i,), (tile,))
-    tb = ct.load(b, (i,), (tile,))
-    ct.store(c, (i,), ta + tb)
+def transpose(x, y, tm: ct.Constant[int], tn: ct.Constant[int]):
+    ### BEGIN SOLUTION (about 3 lines)
+    i, j = ct.bid(0), ct.bid(1)
+    tile = ct.load(x, (i, j), (tm, tn))
+    ct.store(y, (j, i), ct.transpose(tile))
     ### END SOLUTION
 
 
 # %%
-check("06.1", add)
+check("06.1", transpose)
 
 # %% [markdown]
-# The last tile needs no guard: an array knows its size, and a store skips the elements outside.
+# In notebook 05 that takes threads, shared memory, a barrier and a swizzle; here the compiler chooses them.
+#
+# The last tiles need no guard: an array knows its size, and a store skips the elements outside.
 #
 # A grid that does not fit is another matter. If it is too small, elements keep their old values, here NaN. If it is too
-# large, a tile is *wholly* outside, which is undefined. The interpreter reports the first for each array:
+# large, a tile is *wholly* outside, which is undefined. The interpreter reports the first block outside for each array:
 
 # %%
 for grid in [(2, 2), (4, 2)]:
@@ -140,8 +143,6 @@ def look(x):
 report = run(look, (1,), (torch.arange(6.0),))
 
 # %% [markdown]
-# Which of the three do you need to sum a row (06.3)? And to find its largest element (06.4)?
-#
 # ## Broadcasting
 #
 # Arithmetic on two tiles aligns their shapes at the **right** end, as in NumPy. A missing size counts as 1, a size of 1
@@ -166,23 +167,24 @@ except ct.TileError as error:
 # Aligned at the right, 64 meets 2, and neither is 1. When shapes do not align by themselves, you add the 1 where you
 # want it, with `None` in an index: `t[None]` turns (4,) into (1, 4).
 #
-# **Exercise 06.2** (about 4 lines). Write the kernel `scale_rows(x, s, y, tm, tn)`: y[m, n] = x[m, n] · s[m]. The
-# grid is two-dimensional, block (i, j) for tile (i, j) of x.
+# **Exercise 06.2** (about 5 lines). Write the kernel `scale_and_shift(x, s, b, y, tm, tn)`: y[m, n] = x[m, n] · s[m] +
+# b[n], as at the end of a layer norm. The grid is two-dimensional, block (i, j) for tile (i, j) of x.
 
 
 # %%
 @ct.kernel
-def scale_rows(x, s, y, tm: ct.Constant[int], tn: ct.Constant[int]):
-    ### BEGIN SOLUTION (about 4 lines)
+def scale_and_shift(x, s, b, y, tm: ct.Constant[int], tn: ct.Constant[int]):
+    ### BEGIN SOLUTION (about 5 lines)
     i, j = ct.bid(0), ct.bid(1)
     tile = ct.load(x, (i, j), (tm, tn))
     scale = ct.load(s, (i,), (tm,))
-    ct.store(y, (i, j), tile * scale[:, None])
+    shift = ct.load(b, (j,), (tn,))
+    ct.store(y, (i, j), tile * scale[:, None] + shift)
     ### END SOLUTION
 
 
 # %%
-check("06.2", scale_rows)
+check("06.2", scale_and_shift)
 
 # %% [markdown]
 # ## A block may loop over tiles
@@ -235,10 +237,38 @@ def row_sums(x, sums, tm: ct.Constant[int], tn: ct.Constant[int]):
 check("06.3", row_sums)
 
 # %% [markdown]
-# The check's sums come in fours, because of a bug. For Hopper, cuda-tile 1.7.0 stores these sums (not 06.1's) by TMA,
-# the copy engine of [notebook 05](05_copy_kernels.ipynb), in whole units of 16 bytes: on an H200, 70 fp32 sums wrote
-# past the end. Make such an output's length a multiple of 16 bytes.
+# The padding of a sum is 0. (On Hopper, cuda-tile 1.7.0 stores such sums by TMA, in whole units of 16 bytes, and writes
+# past the end of an array whose length is no multiple of that. So the check's sums come in fours, as yours should.)
 #
+# ## The launch
+#
+# You do not call a kernel; the host *launches* it:
+#
+#     ct.launch(stream, grid, kernel, arguments)
+#
+# - The **stream** is the queue that the launch joins. Launches in one stream run in order; the host does not wait.
+#   `torch.cuda.current_stream()` is torch's own.
+# - The **grid** is a tuple of one to three numbers: the number of blocks along each axis of `ct.bid`.
+# - The **arguments** are a tuple: tensors on the GPU, numbers, and the constants that the kernel is compiled for. The
+#   first launch with a new constant compiles the kernel; the result is cached.
+#
+# A host function chooses the tile and the number of blocks. For `double`, in tiles of 32×32 (`run_host` calls it;
+# without a GPU it interprets the launch):
+
+
+# %%
+def doubled(x, y):
+    m, n = x.shape
+    grid = (ct.cdiv(m, 32), ct.cdiv(n, 32))
+    ct.launch(torch.cuda.current_stream(), grid, double, (x, y, 32, 32))
+
+
+device = "cuda" if torch.cuda.is_available() else "cpu"
+x, y = torch.randn(100, 70, device=device), torch.empty(100, 70, device=device)
+run_host(doubled, x, y)
+print("y is 2x:", torch.equal(y, 2 * x))
+
+# %% [markdown]
 # ## A softmax
 #
 # softmax(x)ₙ = exp(xₙ) / Σ exp(xₖ) for every row. Computed like this it fails for a row with a number of 89 or more,
@@ -326,66 +356,39 @@ show_speeds("softmax_rows").iloc[[0, 1, 2, -1]]
 # %% [markdown]
 # One tile per row reads memory once, and beats the loops up to 16,384 elements, at 4,096 by 3%. The loops read each
 # element twice, so their 1.31 TB/s are up to 1.97 TB/s of traffic. At 1,024, tiles of 4,096 are three quarters padding.
-# No row length reaches torch's speed, and rows of 1,024, torch's fastest, are six times slower. `compile_cutile`
-# compiles a kernel for a GPU that this machine need not have, and its report has the reason.
+# No row length reaches torch's speed, and rows of 1,024, torch's fastest, are six times slower.
+#
+# An SM has 65,536 **registers** for all threads of the blocks that it runs at the same time; what does not fit a
+# thread's share is *spilled* to memory, its *stack*. `compile_cutile` compiles a kernel for a GPU that this machine
+# need not have. How many blocks of `softmax` can an H200's SM run?
 
 # %%
 with suppress(NotImplementedError):  # until you have written softmax
     for columns in (1024, 4096, 16384, 65536):
         matrix = TensorSpec((2**26 // columns, columns))
         print(f"rows of {columns:6,}:", compile_cutile(softmax, [matrix, matrix, columns], "sm_90"))
-    matrix = TensorSpec((65536, 1024))
-    print("occupancy=8:   ", compile_cutile(softmax.replace_hints(occupancy=8), [matrix, matrix, 1024], "sm_90"))
 
 # %% [markdown]
-# - **65,536**: the bytes of stack are registers spilled to memory.
-# - **The others**: 256 threads with 255 registers each take 65,280 of an SM's 65,536, so an SM runs *one block at a
-#   time*. While that block waits for its row, the SM does nothing else.
+# 256 threads with 255 registers each take 65,280 of 65,536, so an SM runs *one block at a time*. While that block waits
+# for its row, the SM does nothing else. At 1,024 and 0.64 TB/s each of 132 SMs takes 1.7 µs for a row, from its load to
+# its store. Memory offers an SM 36 KB per µs of its 4.8 TB/s, half of it for reading. To read all the time, an SM would
+# need 18 · 1.7 = 31 KB of rows in flight (Little's law: bytes in flight = bandwidth × time). One row has 4.
 #
-# What does that cost at 1,024? At 0.64 TB/s each of 132 SMs takes 1.7 µs for a row, from its load to its store. Memory
-# offers an SM 36 KB per µs of its 4.8 TB/s, half of it for reading. To use it, 18 · 1.7 = 31 KB of such rows would have
-# to be in flight (*Little's law*: bytes in flight = bandwidth × time). One row has 4.
+# Two things put more in flight. Several short rows can share a tile. And a kernel can ask for more blocks on an SM, by
+# `@ct.kernel(occupancy=8)` or `kernel.replace_hints(occupancy=8)`: the compiler then gives each thread fewer registers.
 #
-# There are two ways to have more in flight: `occupancy=8`, in the last line, asks for eight blocks on an SM, so each
-# thread gets 31 registers; or several short rows share a tile, as in 06.6.
-#
-# ## The launch
-#
-# You do not call a kernel; the host *launches* it:
-#
-#     ct.launch(stream, grid, kernel, arguments)
-#
-# - The **stream** is the queue that the launch joins. Launches in one stream run in order; the host does not wait.
-#   `torch.cuda.current_stream()` is torch's own.
-# - The **grid** is a tuple of one to three numbers: the number of blocks along each axis of `ct.bid`.
-# - The **arguments** are a tuple: tensors on the GPU, numbers, and the constants that the kernel is compiled for. The
-#   first launch with a new constant compiles the kernel; the result is cached.
-#
-# A host function chooses the tile and the number of blocks. For `double`, in tiles of 32×32 (`run_host` calls it;
-# without a GPU it interprets the launch):
-
-
-# %%
-def doubled(x, y):
-    m, n = x.shape
-    grid = (ct.cdiv(m, 32), ct.cdiv(n, 32))
-    ct.launch(torch.cuda.current_stream(), grid, double, (x, y, 32, 32))
-
-
-device = "cuda" if torch.cuda.is_available() else "cpu"
-x, y = torch.randn(100, 70, device=device), torch.empty(100, 70, device=device)
-run_host(doubled, x, y)
-print("y is 2x:", torch.equal(y, 2 * x))
-
-# %% [markdown]
 # ## From an empty cell
 #
-# **Exercise 06.6** (about 10 lines: 6 in the kernel, 4 in the host function). Write `softmax_of(x, y)`, a kernel and
-# its host function, for matrices whose rows are short: y is the softmax of x's rows, x and y are fp32 and have any
-# size. A block computes several whole rows in one tile. Its width is the smallest power of two that holds a row, and
-# its height 4,096 divided by the width, but at least 1. Rows of the tile below the matrix may become NaN: they are not
-# stored. Launch the kernel once, in torch's current stream, on x and y themselves, with one block for each tile. A GPU
-# times it for rows of 1,024.
+# **Exercise 06.6** (about 11 lines: 6 in the kernel, 5 in the host function). Write `softmax_of(x, y)`, a kernel and
+# its host function, for fp32 matrices of any size whose rows are short: y is the softmax of x's rows. A block computes
+# one or several whole rows in one tile, whose width is the smallest power of two that holds a row. Choose its height
+# and the occupancy so that on an H200's SM, both for rows of 1,024 and of 4,096,
+#
+# - at least 31 KB of rows are in flight: blocks on an SM × rows in a tile × bytes of a row;
+# - no register is spilled.
+#
+# The host function launches once, in torch's current stream, on x and y themselves. A GPU times it for rows of 1,024.
+# Try your choice in the cell below before you check.
 
 
 # %%
@@ -401,30 +404,33 @@ def short_softmax(x, y, tm: ct.Constant[int], tile: ct.Constant[int]):
 
 ### END SOLUTION
 def softmax_of(x, y):
-    ### BEGIN SOLUTION (about 4 lines)
+    ### BEGIN SOLUTION (about 5 lines)
     rows, columns = x.shape
     tile = 1 << (columns - 1).bit_length()
-    tm = max(1, 4096 // tile)
-    ct.launch(torch.cuda.current_stream(), (ct.cdiv(rows, tm),), short_softmax, (x, y, tm, tile))
+    tm = max(1, 1024 // tile)
+    kernel = short_softmax.replace_hints(occupancy=8 if tile <= 1024 else 4)
+    ct.launch(torch.cuda.current_stream(), (ct.cdiv(rows, tm),), kernel, (x, y, tm, tile))
     ### END SOLUTION
 
+
+# %%
+with suppress(NotImplementedError, NameError):  # until you have written short_softmax
+    for columns, height, occupancy in ((1024, 2, 2), (4096, 2, 2)):  # yours
+        matrix = TensorSpec((2**26 // columns, columns))
+        hinted = short_softmax.replace_hints(occupancy=occupancy)
+        print(columns, height, occupancy, compile_cutile(hinted, [matrix, matrix, height, columns], "sm_90"))
 
 # %%
 check("06.6", softmax_of)
 
 # %% [markdown]
-# **Predict**: rows of 1,024 had 0.64 TB/s with one row in a tile, torch 3.95. What do four rows in a tile reach? And
-# with `@ct.kernel(occupancy=4)`, four such blocks on an SM?
+# OCCUPANCY
 
 # %%
-show_speeds("softmax_rows")
+show_speeds("softmax_occupancy")
 
 # %% [markdown]
-# Your kernel is *4,096 elements a tile*. At 1,024 it is twice as fast as one row per tile, with 16 KB in flight instead
-# of 4, but an SM still runs one block at a time. `occupancy=4` gives each thread 64 registers: four blocks, 64 KB, 2.97
-# TB/s. Eight blocks of one row have 32 KB and 3.74 TB/s, 0.95 of torch's speed, so bytes in flight are not all that
-# counts. At 4,096 four blocks beat torch by a third. At 16,384 the hints cost: a thread's part of a row no longer fits
-# its registers. At 65,536, where it never fits, they gain.
+# OCCUPANCY2
 #
 # ## What to remember
 #
@@ -434,7 +440,7 @@ show_speeds("softmax_rows")
 # - Tile sizes are powers of two, known when the kernel is compiled. Shapes align at the right.
 # - A reduction keeps its tile's dtype: convert to fp32 before you add.
 # - A softmax of rows longer than a tile needs two passes: rescale the running sum whenever the maximum grows.
-# - A block that waits must not have the SM to itself: several rows in a tile, or several blocks on an SM.
+# - A block that waits must not have the SM to itself: ask for several blocks on an SM, as many as spill nothing.
 # - The host calls `ct.launch(stream, grid, kernel, arguments)`.
 #
 # ## Test yourself

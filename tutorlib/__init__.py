@@ -28,8 +28,8 @@ NAMES = {  # module → its functions, classes, constants and submodules that pa
         "show_tensor_memory show_wgmma"
     ),
     "draw.tiles": (
-        "show_block_order show_columns show_gate show_k_loop show_multicast show_reduction show_rescaling show_shards "
-        "show_tile_space show_warps"
+        "show_block_order show_blocks show_columns show_gate show_k_loop show_multicast show_reduction show_rescaling "
+        "show_shards show_warps"
     ),
     "draw.timelines": (
         "show_attention show_attention_loop show_fetches show_key_tiles show_launches show_roles show_tiles "

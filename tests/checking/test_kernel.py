@@ -204,18 +204,18 @@ def test_keeps_its_sums_in_fp16():
 
 SAID = {  # exercise, the answer's row → the fault, its line, and what mends it
     ("02.1", "c[i] = → a[i] = c[i] ="): ("the kernel changed its input a",),
-    ("05.4", "×2 , pred=mask →"): (
+    ("05.2", "×2 , pred=mask →"): (
         *("loads src[70, 0]", "cute.copy(tiled, from_src, registers)", "Compare each index"),
     ),
-    ("05.5", "- commit_group()"): ("it is in no committed group", "cute.copy(store, from_tile, registers)"),
-    ("05.5", "wait_group(0) → wait_group(1)"): ("no wait has covered its group", "cute.copy(store, from_tile"),
-    ("05.5", "- wait_group(0) ;; sync_threads() → sync_threads()⏎    cute.arch.cp_async_wait_group(0)"): (
+    ("05.3", "- commit_group()"): ("it is in no committed group", "cute.copy(store, from_tile, registers)"),
+    ("05.3", "wait_group(0) → wait_group(1)"): ("no wait has covered its group", "cute.copy(store, from_tile"),
+    ("05.3", "- wait_group(0) ;; sync_threads() → sync_threads()⏎    cute.arch.cp_async_wait_group(0)"): (
         *("right by luck", "no barrier between", "need a barrier of the whole block"),
     ),
-    ("05.5", "cute.arch.sync_threads() → if thread < 32:⏎        cute.arch.sync_threads()"): (
+    ("05.3", "cute.arch.sync_threads() → if thread < 32:⏎        cute.arch.sync_threads()"): (
         *("would hang on a GPU", "a deadlock", "cute.arch.sync_threads()"),
     ),
-    ("05.8", "make_swizzle(5, 0, 6) → make_swizzle(0, 0, 0)"): (
+    ("05.5", "make_swizzle(5, 0, 6) → make_swizzle(0, 0, 0)"): (
         *("takes 32 wavefronts where 1 would do: threads meet in a bank", "stores.partition_S(turned)"),
     ),
     ("07.5", "rows * columns, ct.num_blocks(0) → rows * columns"): ("more than it must", "has stored before"),
@@ -265,13 +265,13 @@ def test_a_repetition_is_no_fault_unless_it_is_asked_for():
 def test_a_cutile_kernel_of_a_notebooks_cell():
     """Its module is __main__, which has no file."""
     cell, source = "/tmp/ipykernel_1/42.py", (
-        "import cuda.tile as ct\n\n\n@ct.kernel\ndef add(a, b, c, tile: ct.Constant[int]):\n    i = ct.bid(0)\n"
-        "    ct.store(c, (i,), ct.load(a, (i,), (tile,)) + ct.load(b, (i,), (tile,)))\n"
+        "import cuda.tile as ct\n\n\n@ct.kernel\ndef transpose(x, y, tm: ct.Constant[int], tn: ct.Constant[int]):\n"
+        "    i, j = ct.bid(0), ct.bid(1)\n    ct.store(y, (j, i), ct.transpose(ct.load(x, (i, j), (tm, tn))))\n"
     )  # fmt: skip
     linecache.cache[cell] = len(source), None, source.splitlines(keepends=True), cell
     namespace = {"__name__": "__main__"}
     exec(compile(source, cell, "exec"), namespace)
-    assert find("06.1").grade(namespace["add"]).status == "passed"
+    assert find("06.1").grade(namespace["transpose"]).status == "passed"
 
 
 @pytest.mark.usefixtures("no_gpu")
@@ -289,10 +289,10 @@ def test_points_are_for_the_sizes_that_are_right():
 
 # What the simulator adds to a GPU's verdict, with a stand-in for the GPU: why a kernel is wrong, and luck ------------
 
-STAGED = replace(find("05.5"), bench_shape=None, tiers=(), points=2)
-RIGHT = load_answers("05_copy_kernels")["05.5"]
+STAGED = replace(find("05.3"), bench_shape=None, tiers=(), points=2)
+RIGHT = load_answers("05_copy_kernels")["05.3"]
 BEFORE_THE_WAIT = "- wait_group(0) ;; sync_threads() → sync_threads()⏎    cute.arch.cp_async_wait_group(0)"
-UNSAFE = named("05.5", BEFORE_THE_WAIT).function
+UNSAFE = named("05.3", BEFORE_THE_WAIT).function
 
 
 def copies(src, dst):
@@ -357,7 +357,7 @@ def test_where_the_simulator_notices_nothing_the_gpus_word_stands_alone(on_gpu):
 
 def test_a_deadlock_that_this_gpu_gets_past_fails(on_gpu):
     meet = "    cute.arch.sync_threads()"
-    alone = solution("05.5")([swap(meet, f"{meet}\n    if thread < 32:\n    {meet}")], "one_warp_waits_again")
+    alone = solution("05.3")([swap(meet, f"{meet}\n    if thread < 32:\n    {meet}")], "one_warp_waits_again")
     outcome = on_gpu(STAGED, alone, copies)
     assert outcome.status == "failed"
     assert "this GPU came to an end by luck" in outcome.message

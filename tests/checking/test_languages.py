@@ -113,17 +113,19 @@ Const = ct.Constant
 
 
 @ct.kernel
-def persistent_add(a, b, c, tile: Const[int]):
+def persistent_transpose(x, y, tm: Const[int], tn: Const[int]):
     """Right: every block goes through the tiles in steps of the grid."""
-    for i in range(ct.bid(0), ct.num_tiles(a, 0, (tile,)), ct.num_blocks(0)):
-        ct.store(c, (i,), ct.load(a, (i,), (tile,)) + ct.load(b, (i,), (tile,)))
+    for i in range(ct.bid(0), ct.num_tiles(x, 0, (tm, tn)), ct.num_blocks(0)):
+        for j in range(ct.bid(1), ct.num_tiles(x, 1, (tm, tn)), ct.num_blocks(1)):
+            ct.store(y, (j, i), ct.transpose(ct.load(x, (i, j), (tm, tn))))
 
 
 @ct.kernel
-def gathering_add(a, b, c, tile: Const[int]):
+def gathering_transpose(x, y, tm: Const[int], tn: Const[int]):
     """Right: by index and without tile space."""
-    place = ct.bid(0) * tile + ct.arange(tile, dtype=ct.int32)
-    ct.scatter(c, place, ct.gather(a, place) + ct.gather(b, place))
+    row = (ct.bid(0) * tm + ct.arange(tm, dtype=ct.int32))[:, None]
+    column = (ct.bid(1) * tn + ct.arange(tn, dtype=ct.int32))[None, :]
+    ct.scatter(y, (column, row), ct.gather(x, (row, column)))
 
 
 @ct.kernel
@@ -137,7 +139,7 @@ def two_pass_softmax(x, y, tile: Const[int]):
 
 
 @pytest.mark.parametrize(
-    ("id", "answer"), [("06.1", persistent_add), ("06.1", gathering_add), ("06.4", two_pass_softmax)]
+    ("id", "answer"), [("06.1", persistent_transpose), ("06.1", gathering_transpose), ("06.4", two_pass_softmax)]
 )
 def test_right_in_another_way(id, answer, capsys):
     check(id, answer)
@@ -145,36 +147,38 @@ def test_right_in_another_way(id, answer, capsys):
 
 
 @ct.kernel
-def unwritten_add(a, b, c, tile: Const[int]):
+def unwritten_transpose(x, y, tm: Const[int], tn: Const[int]):
     raise ct.static_exception(NotImplementedError("Exercise 06.1"))
 
 
 @ct.kernel
-def with_a_tile_of_100(a, b, c, tile: Const[int]):
-    ct.store(c, (ct.bid(0),), ct.load(a, (ct.bid(0),), (100,)))
+def with_a_tile_of_100(x, y, tm: Const[int], tn: Const[int]):
+    i, j = ct.bid(0), ct.bid(1)
+    ct.store(y, (j, i), ct.transpose(ct.load(x, (i, j), (100, tn))))
 
 
 @ct.kernel
-def rounds_towards_zero(a, b, c, tile: Const[int]):
-    i = (ct.bid(0),)
-    ct.store(c, i, ct.add(ct.load(a, i, (tile,)), ct.load(b, i, (tile,)), rounding_mode=ct.RoundingMode.RZ))
+def rounds_towards_zero(x, y, tm: Const[int], tn: Const[int]):
+    i, j = ct.bid(0), ct.bid(1)
+    tile = ct.load(x, (i, j), (tm, tn))
+    ct.store(y, (j, i), ct.transpose(ct.add(tile, 0.0, rounding_mode=ct.RoundingMode.RZ)))
 
 
 @ct.kernel
-def last_block_wins(a, b, c, tile: Const[int]):
-    i = ct.bid(0)
-    ct.store(c, (i,), ct.load(a, (i,), (tile,)) + ct.load(b, (i,), (tile,)))
-    if i == 0:
-        ct.store(c, (1,), ct.load(a, (0,), (tile,)))
+def last_block_wins(x, y, tm: Const[int], tn: Const[int]):
+    i, j = ct.bid(0), ct.bid(1)
+    ct.store(y, (j, i), ct.transpose(ct.load(x, (i, j), (tm, tn))))
+    if i + j == 0:
+        ct.store(y, (1, 0), ct.transpose(ct.load(x, (0, 0), (tm, tn))))
 
 
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        (unwritten_add, "✗ 06.1 add: not written yet"),
-        (with_a_tile_of_100, "Dimension #0 of shape (100,) is not a power of two"),
+        (unwritten_transpose, "✗ 06.1 transpose: not written yet"),
+        (with_a_tile_of_100, "Dimension #0 of shape (100, 32) is not a power of two"),
         (rounds_towards_zero, "rounding_mode=RoundingMode.RZ is not simulated"),
-        (last_block_wins, "right by luck: block 1 stores c[128:256], where block 0 stored other values"),
+        (last_block_wins, "right by luck: block (0, 1) stores y[32:64, 0:16], where block (0, 0) stored other values"),
         (print, "print is not a @ct.kernel function"),
     ],
 )
@@ -185,10 +189,10 @@ def test_what_is_said(answer, says):
 
 
 def test_speed_that_cannot_be_measured_is_not_run():
-    add = find("06.1")
-    outcome = replace(add, tiers=(0.9,), bench_shape=(2**20,)).grade(persistent_add)
+    transpose = find("06.1")
+    outcome = replace(transpose, tiers=(0.9,), bench_shape=(2**10, 2**10)).grade(persistent_transpose)
     assert outcome.status == "not_run"
-    assert outcome.points == add.points - 1
+    assert outcome.points == transpose.points - 1
     assert "speed not run" in outcome.message
 
 

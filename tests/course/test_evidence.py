@@ -49,7 +49,7 @@ class TestCollect:
         found = collect({"05_copy_kernels": [reached(one) for one in LADDER]})
         assert found.machine == MACHINE
         assert found.notebooks == {"05_copy_kernels": code_sha256("05_copy_kernels")}
-        assert found.exercises["05.2"] == Result("passed", find("05.2").points, find("05.2").points, (copied(0.98),))
+        assert found.exercises["05.1"] == Result("passed", find("05.1").points, find("05.1").points, (copied(0.98),))
 
     def test_notebooks_that_did_not_run_stay_and_those_that_did_are_replaced(self):
         collect({"05_copy_kernels": [reached(one) for one in LADDER]}).write()

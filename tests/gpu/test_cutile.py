@@ -4,7 +4,7 @@ import cuda.tile as ct
 import pytest
 import torch
 
-from tests.checking.test_languages import gathering_add, persistent_add, two_pass_softmax
+from tests.checking.test_languages import gathering_transpose, persistent_transpose, two_pass_softmax
 from tests.pages.answers import WRONG
 from tests.pages.table import by_name
 from tests.simulate.cutile.test_memory import copy, gemm
@@ -64,8 +64,8 @@ def kernels():
     yield "copy", copy, (3, 2), (matrix, torch.zeros(10, 30), 4, 16)
     a, b = randn(150, 100, dtype=bf16), randn(90, 100, dtype=bf16)
     yield "gemm", gemm, (3, 2), (a, b, torch.zeros(150, 90), 64, 64, 32)
-    yield "persistent_add", persistent_add, (3,), (randn(1000), randn(1000), torch.zeros(1000), 128)
-    yield "gathering_add", gathering_add, (8,), (randn(1000), randn(1000), torch.zeros(1000), 128)
+    yield "persistent_transpose", persistent_transpose, (3,), (randn(1000), randn(1000), torch.zeros(1000), 128)
+    yield "gathering_transpose", gathering_transpose, (8,), (randn(1000), randn(1000), torch.zeros(1000), 128)
     yield "softmax", two_pass_softmax, (10,), (matrix * 10, torch.zeros(10, 30), 32)
     yield "integers", integers, (1,), (torch.arange(-30, 34, dtype=torch.int32), torch.zeros(64, dtype=torch.int32))
     numbers = torch.arange(0, 1920, 3, dtype=torch.int32)
@@ -101,7 +101,7 @@ def test_the_interpreter_gives_what_the_gpu_gives(name, kernel, grid, args):
 
 
 @pytest.mark.parametrize(
-    ("id", "answer"), [("06.1", persistent_add), ("06.1", gathering_add), ("06.4", two_pass_softmax)]
+    ("id", "answer"), [("06.1", persistent_transpose), ("06.1", gathering_transpose), ("06.4", two_pass_softmax)]
 )
 def test_a_right_answer_passes_here_too(id, answer):
     outcome = find(id).grade(answer)

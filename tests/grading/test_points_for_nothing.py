@@ -27,7 +27,7 @@ EXERCISES = [exercise for name in notebook_names() for exercise in of_notebook(n
 CALLED = [exercise.id for exercise in EXERCISES if isinstance(exercise, ValueExercise)]
 TABLES_ARE_ANSWERS = {
     "01.4": "the page shows three pictures, and each has a name",
-    "04.4": "there are three lengths of rows and three sizes of elements",
+    "04.3": "there are few lengths of rows and sizes of elements and vectors",
     "10.2": "it takes no arguments",
     "10.3": "a warp has 32 lanes",
     "13.5": "a warp has 32 lanes",

@@ -267,7 +267,7 @@ def test_a_broken_context_costs_its_exercise_alone(tmp_path):
         ({}, True, False),  # the course's own cells
         ({"role": "added"}, True, False),
         ({"role": "answer", "exercise": "08.4"}, True, False),
-        ({"role": "check", "exercise": "05.3"}, True, True),  # the judge takes its turns itself
+        ({"role": "check", "exercise": "05.1"}, True, True),  # the judge takes its turns itself
     ],
 )
 def test_a_cells_turn(tmp_path, monkeypatch, role, others, timed):

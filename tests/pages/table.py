@@ -2,7 +2,7 @@
 
 A paragraph of the table is an exercise: its number, the one thing that it teaches, and its answers.
 
-    05.3 neighboring threads take neighboring columns, unrolled
+    05.1 neighboring threads take neighboring columns, unrolled
       right | row < rows and column < columns → column < columns and row < rows
       * outside | row < rows and column < columns → column < columns
 

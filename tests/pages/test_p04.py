@@ -122,34 +122,28 @@ def test_a_padded_stride_is_the_least_that_works(columns, element_bytes, vector_
 
 def test_swizzles_agree_with_real_cute():
     for b, m, s in SWIZZLES:
-        assert [solution("swizzle")(b, m, s, offset) for offset in OFFSETS] == real_cute()[b, m, s]
+        assert [Swizzle(b, m, s)(offset) for offset in OFFSETS] == real_cute()[b, m, s]
+        assert [offset ^ (offset >> (m + s) & (1 << b) - 1) << m for offset in OFFSETS] == real_cute()[b, m, s]
 
 
-@given(st.integers(0, 5), st.integers(0, 5), st.integers(0, 6), st.integers(0, 2**24))
-def test_swizzles_agree_with_tensor_layouts_and_undo_themselves(b, m, s, offset):
-    s = max(b, s)
-    swizzle = solution("swizzle")
-    assert swizzle(b, m, s, offset) == Swizzle(b, m, s)(offset)
-    assert swizzle(b, m, s, swizzle(b, m, s, offset)) == offset
-
-
-@pytest.mark.parametrize(("row_bytes", "element_bytes"), list(product((32, 64, 128), (1, 2, 4))))
-def test_the_chosen_swizzle_is_the_only_one_with_so_few_bits(row_bytes, element_bytes):
-    row, chunk = row_bytes // element_bytes, 16 // element_bytes
+@pytest.mark.parametrize(
+    ("row_bytes", "element_bytes", "vector_bytes"),
+    [case for case in product((32, 64, 128, 256, 512), (1, 2, 4), (4, 8, 16)) if case[1] <= case[2]],
+)
+def test_the_chosen_swizzle_is_the_only_one_with_so_few_bits(row_bytes, element_bytes, vector_bytes):
+    row, vector, lanes = row_bytes // element_bytes, vector_bytes // element_bytes, 128 // vector_bytes
 
     def works(b, m, s):
         mixed = Swizzle(b, m, s)
-        whole = all(mixed(start + n) == mixed(start) + n for start in range(0, 8 * row, chunk) for n in range(chunk))
-        columns = ([mixed(row * r + c) for r in range(8)] for c in range(0, row, chunk))
-        return whole and all(memory.wavefronts(column, element_bytes, chunk) == 1 for column in columns)
+        starts = range(0, lanes * row, vector)
+        whole = all(mixed(start + n) == mixed(start) + n for start in starts for n in range(vector))
+        columns = ([mixed(row * r + c) for r in range(lanes)] for c in range(0, row, vector))
+        return whole and all(memory.wavefronts(column, element_bytes, vector) == 1 for column in columns)
 
-    best = min(
-        (b, m, s) for b, m, s in product(range(5), range(6), range(7)) if b <= s and works(b, m, s)
-    )  # fewest bits first
-    rivals = [(m, s) for m, s in product(range(6), range(7)) if best[0] <= s and works(best[0], m, s)]
-    assert rivals == [best[1:]]
-    assert solution("choose_swizzle")(row_bytes, element_bytes) == best
-    assert n03.swizzle_flaw(best, row_bytes, element_bytes) is None
+    fewest = next(b for b in range(6) if any(works(b, m, s) for m, s in product(range(6), range(b, 9))))
+    best = solution("choose_swizzle")(row_bytes, element_bytes, vector_bytes)
+    assert [(fewest, m, s) for m, s in product(range(6), range(fewest, 9)) if works(fewest, m, s)] == [best]
+    assert n03.swizzle_flaw(best, row_bytes, element_bytes, vector_bytes) is None
 
 
 def test_the_tile_agrees_with_real_cute_and_tensor_layouts():

@@ -4,7 +4,7 @@ Swizzles and layouts are tensor_layouts'; wavefronts are counted by `models.memo
 CuTe DSL.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import ceil
 from random import Random
 
@@ -16,7 +16,6 @@ from tutorlib.exercises.values import Draw, value_exercise
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.models import memory
 
-CHUNK = 16  # bytes: the most that one lane moves, and a row of one of ldmatrix's matrices
 TILE = Layout((128, (64, 1 << 14)), (64, (1, 8192)))  # atoms (8,64):(64,1): a stack of 16, then the next 64 columns
 SWIZZLED_TILE = compose(Swizzle(3, 3, 3), TILE)
 LANES = range(32)
@@ -138,26 +137,7 @@ COSTS = (
     ),
 )
 
-# 04.3 to 04.5: swizzles -----------------------------------------------------------------------------------------------
-
-
-def swizzle(b: int, m: int, s: int, offset: int) -> int:
-    return Swizzle(b, m, s)(offset)
-
-
-def bits(b: int, start: int, offset: int) -> int:
-    """The b bits of the offset from bit `start` on."""
-    return offset >> start & (1 << b) - 1
-
-
-def period(b: int, m: int, s: int) -> list[tuple[int, int, int, int]]:
-    """Calls for every offset up to where the swizzle repeats itself."""
-    return [(b, m, s, offset) for offset in range(1 << (b + m + s))]
-
-
-def swizzled(b: Sequence[int], m: Sequence[int], s: Sequence[int]) -> Draw:
-    """Calls of `swizzle` with some of these ⟨B,M,S⟩, at offsets anywhere."""
-    return lambda rng: (rng.choice(b), rng.choice(m), rng.choice(s), rng.randrange(2**20))
+# 04.3 and 04.4: swizzles ----------------------------------------------------------------------------------------------
 
 
 def log2(power_of_two: int) -> int:
@@ -168,29 +148,30 @@ class SwizzleFlaw(FailureKind):
     """Errors in a choice of (B, M, S)."""
 
     OVERLAP = "groups of bits overlap"
-    TEARS = "chunks torn apart"
+    TEARS = "vectors torn apart"
     WAVEFRONTS = "several wavefronts"
 
 
-def swizzle_flaw(got: object, row_bytes: int, element_bytes: int) -> str | None:
-    """The fault of a (B, M, S) on eight rows of `row_bytes`; None if it is the right one."""
-    want = log2(row_bytes // CHUNK), log2(CHUNK // element_bytes), log2(memory.WAVEFRONT // CHUNK)
-    if same(got, want):
+def swizzle_flaw(got: object, row_bytes: int, element_bytes: int, vector_bytes: int) -> str | None:
+    """The fault of a (B, M, S) on rows of `row_bytes`, read by vectors; None if it is the right one."""
+    width, vector = memory.WAVEFRONT, vector_bytes // element_bytes  # vector, row: in elements
+    b, s = log2(min(row_bytes, width) // vector_bytes), log2(max(row_bytes, width) // vector_bytes)
+    if same(got, (b, log2(vector), s)):
         return None
     if not isinstance(got, tuple) or [type(n) for n in got] != [int] * 3 or not all(0 <= n <= 16 for n in got):
         return "it should be a tuple (B, M, S) of three small whole numbers"
-    b, m, s = got
-    if s < b:
-        return Flaw(f"S = {s} is less than B = {b}, so the two groups of bits overlap", SwizzleFlaw.OVERLAP)
-    chunk, row = CHUNK // element_bytes, row_bytes // element_bytes  # in elements
-    starts = range(0, 8 * row, chunk)
-    if any(swizzle(b, m, s, start + n) != swizzle(b, m, s, start) + n for start in starts for n in range(chunk)):
-        return Flaw("it tears 16-byte chunks apart", SwizzleFlaw.TEARS)
-    for first in range(0, row, chunk):
-        down = [swizzle(b, m, s, first + row * n) for n in range(8)]
-        if (cost := memory.wavefronts(down, element_bytes, chunk)) > 1:
-            return Flaw(f"eight chunks down a column then take {cost} wavefronts", SwizzleFlaw.WAVEFRONTS)
-    return f"it works with more bits than are needed: B = {want[0]} is enough"
+    if got[2] < got[0]:
+        return Flaw(f"S = {got[2]} is less than B = {got[0]}, so the two groups of bits overlap", SwizzleFlaw.OVERLAP)
+    mixed, row, lanes = Swizzle(*got), row_bytes // element_bytes, width // vector_bytes
+    starts = range(0, lanes * row, vector)
+    if any(mixed(start + n) != mixed(start) + n for start in starts for n in range(vector)):
+        return Flaw(f"it tears {vector_bytes}-byte vectors apart", SwizzleFlaw.TEARS)
+    for first in range(0, row, vector):
+        down = [mixed(first + row * n) for n in range(lanes)]
+        if (cost := memory.wavefronts(down, element_bytes, vector)) > 1:
+            says = f"{lanes} vectors down a column then take {cost} wavefronts"
+            return Flaw(says, SwizzleFlaw.WAVEFRONTS)
+    return f"it works with more bits than are needed: B = {b} is enough"
 
 
 def tile_offset(row: int, column: int) -> int:
@@ -204,37 +185,27 @@ def anywhere(rng: Random) -> tuple[int, int]:
 
 SWIZZLES = (
     value_exercise(
-        ("04.3", "swizzle", 3),
-        swizzle,
-        {
-            "all of one period of ⟨3,3,3⟩": beside(period(3, 3, 3), swizzled((3,), (3,), (3,))),
-            "fewer bits": beside(period(2, 3, 3) + period(1, 4, 3), swizzled((1, 2), (3, 4, 5), (3,))),
-            "groups further apart": beside(period(2, 1, 4) + period(1, 2, 5), swizzled((1, 2), (1, 2, 3), (4, 5, 6))),
-            "offsets past one period, and B = 0": beside(
-                [(3, 3, 3, 512 * 5 + 73), (2, 4, 3, 123457), (3, 4, 3, 2**20 - 1), (0, 3, 3, 200)],
-                swizzled((0, 1, 2, 3), range(6), (3, 4)),
-            ),
-        },
-        mistakes={
-            "identity": lambda b, m, s, offset: offset,
-            "replaced": lambda b, m, s, offset: offset & ~(((1 << b) - 1) << m) | bits(b, m + s, offset) << m,
-            "wrong_way": lambda b, m, s, offset: offset ^ bits(b, m, offset) << (m + s),
-            "added": lambda b, m, s, offset: offset + (bits(b, m + s, offset) << m),
-        },
-        library={"a Swizzle": Swizzle.__call__, "a swizzled layout": ComposedLayout.__call__},
-    ),
-    value_exercise(
-        ("04.4", "choose_swizzle", 3),
+        ("04.3", "choose_swizzle", 4),
         None,
-        {f"rows of {row} bytes, of bf16, fp32 and fp8": [(row, 2), (row, 4), (row, 1)] for row in (128, 64, 32)},
+        {
+            "16-byte vectors, rows of 32 to 128 bytes": [
+                (row, size, 16) for row in (128, 64, 32) for size in (2, 4, 1)
+            ],
+            "16-byte vectors, longer rows": [(row, size, 16) for row in (256, 512, 1024) for size in (2, 4)],
+            "4- and 8-byte vectors": [(128, 4, 4), (256, 4, 4), (64, 2, 4), (256, 2, 8), (64, 4, 8)],
+        },
         holds=swizzle_flaw,
         mistakes={
-            "always_3_3_3": lambda row_bytes, element_bytes: (3, 3, 3),
-            "in_bytes": lambda row_bytes, element_bytes: (log2(row_bytes // CHUNK), log2(CHUNK), 3),
+            "always_3_3_3": lambda row_bytes, element_bytes, vector_bytes: (3, 3, 3),
+            "in_bytes": lambda row_bytes, element_bytes, vector_bytes: (
+                log2(min(row_bytes, 128) // vector_bytes),
+                log2(vector_bytes),
+                log2(max(row_bytes, 128) // vector_bytes),
+            ),
         },
     ),
     value_exercise(
-        ("04.5", "tile_offset", 3),
+        ("04.4", "tile_offset", 3),
         tile_offset,
         {
             "the atom": beside([(row, column) for row in range(8) for column in range(64)], anywhere),

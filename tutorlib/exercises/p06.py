@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.facts import issued
+from tutorlib.compiling.dsls import compile_tile_ir
 from tutorlib.compiling.spec import DType
 from tutorlib.kernels.cpp import tiles
-from tutorlib.problems.catalogue import UNIT_ROUNDOFF, one_rounding, softmax, vector_add
+from tutorlib.models.memory import H100, blocks_per_sm
+from tutorlib.problems.catalogue import UNIT_ROUNDOFF, softmax, transpose
 from tutorlib.problems.differences import by, count
 from tutorlib.problems.problem import Operand, Problem, Shape
 
@@ -27,13 +29,19 @@ def summed_in_fp32(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType) -
     return x.shape[-1] * UNIT_ROUNDOFF["fp32"] * x.abs().sum(-1) + UNIT_ROUNDOFF[out] * result.abs()
 
 
-SCALE_ROWS = Problem(  # each row of x times its own s
-    name="scale_rows",
+def rounded_twice(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType) -> "Tensor":
+    """A product and a sum, each rounded once."""
+    x, s, _ = inputs
+    return UNIT_ROUNDOFF[out] * ((x * s[:, None]).abs() + result.abs())
+
+
+SCALE_AND_SHIFT = Problem(  # each row of x times its own s, and each column's own b
+    name="scale_and_shift",
     dims="MN",
-    inputs=(Operand("x", "MN", "fp32"), Operand("s", "M", "fp32")),
+    inputs=(Operand("x", "MN", "fp32"), Operand("s", "M", "fp32"), Operand("b", "N", "fp32")),
     output=Operand("y", "MN", "fp32"),
-    reference=lambda x, s: x * s[:, None],
-    bound=one_rounding,
+    reference=lambda x, s, b: x * s[:, None] + b,
+    bound=rounded_twice,
 )
 ROW_SUMS = Problem(
     name="row_sums",
@@ -51,7 +59,8 @@ def power_of_two(n: int) -> int:
 
 
 WHOLE_AND_RAGGED = ((64, 96), (70, 70), (33, 129))
-IN_A_TILE = 4096  # elements, of short rows that share a tile
+IN_FLIGHT = 31_000  # bytes of rows on an SM; at these sizes they are counted:
+COUNTED = ((528, 1024), (528, 4096))
 IN_FP32 = issued("cvt.f64") <= 0  # of double-precision arithmetic a GPU has little, and fp32 does
 # On Hopper, cuda-tile 1.7.0 stores a one-dimensional tile by TMA, which writes whole 16 bytes: with 70 sums in fp32 the
 # guard band behind them is hit, whatever the answer. So rows that give a sum come in fours.
@@ -73,48 +82,57 @@ def long_tiles(shape: Shape) -> tuple[int, int]:
     return (8, 32) if shape == ROWS_IN_FOURS[0] else (16, 64)
 
 
-def vector_tile(shape: Shape) -> int:
-    return 128 if shape[0] > 1000 else 64
-
-
 def row_tile(shape: Shape) -> int:
     return 256 if shape[1] >= 1024 else 128
 
 
 def unlike_one_launch(shape: Shape, launched: "Sequence[Planned]", sms: int) -> str | None:
-    """More launches than one, a copy of x or y, or not as many tiles as whole rows of IN_A_TILE elements make."""
-    width = power_of_two(shape[1])
-    height = max(1, IN_A_TILE // width)
+    """More launches than one, a copy of x or y, or, at the COUNTED sizes, spills or too few rows in flight."""
     if len(launched) > 1:
         return f"it launches {len(launched)} times, and one launch has all blocks"
-    if (blocks := math.prod(launched[0].grid)) != (enough := tiles(shape[0], height)):
-        return f"it launches {count(blocks, 'block')} for {by(shape)}: {count(enough, 'tile')} of {height}×{width}"
-    copied = next((arg for arg in launched[0].args if getattr(arg, "memory", 0) > 1), None)  # x is 0, y is 1
-    what = "it launches the kernel on a tensor of {}: x and y will do, since a load pads"
-    return what.format(by(copied.shape)) if copied else None
+    (one,) = launched
+    if copied := next((arg for arg in one.args if getattr(arg, "memory", 0) > 1), None):  # x is 0, y is 1
+        return f"it launches the kernel on a tensor of {by(copied.shape)}: x and y will do, since a load pads"
+    if shape not in COUNTED:
+        return None
+    compiled = compile_tile_ir(one.tile_ir, "sm_90", one.opt_level)
+    if compiled.stack_bytes:
+        return f"for an H200 it is compiled to {compiled}: the stack has registers that are spilled"
+    blocks = blocks_per_sm(H100, compiled.smem_bytes, compiled.registers, compiled.threads)
+    rows = math.ceil(shape[0] / math.prod(one.grid))
+    if (held := blocks * rows * shape[1] * 4) >= IN_FLIGHT:
+        return None
+    return (
+        f"an H200's SM runs {count(blocks, 'block')} with {count(rows, 'row')} each, {held:,} bytes in flight; "
+        f"{IN_FLIGHT:,} are needed"
+    )
 
 
 kernel_exercise = partial(CutileExercise.of, rules=(IN_FP32,))
 EXERCISES = (
     kernel_exercise(
-        ("06.1", "add", 2),
-        problem=vector_add("fp32"),
-        shapes=((1024,), (1000,), (37,)),
+        ("06.1", "transpose", 2),
+        problem=transpose("fp32"),
+        shapes=WHOLE_AND_RAGGED,
         all_blocks=True,
-        grid=lambda shape: (tiles(shape[0], vector_tile(shape)),),
-        constants=lambda shape: (vector_tile(shape),),
-        loads=lambda shape: {0: shape[0], 1: shape[0]},
-        tiles=lambda shape: {0: vector_tile(shape), 1: vector_tile(shape)},
+        grid=lambda shape: tuple(map(tiles, shape, square_tiles(shape))),
+        constants=square_tiles,
+        loads=each_once,
+        tiles=lambda shape: {0: math.prod(square_tiles(shape))},
     ),
     kernel_exercise(
-        ("06.2", "scale_rows", 3),
-        problem=SCALE_ROWS,
+        ("06.2", "scale_and_shift", 3),
+        problem=SCALE_AND_SHIFT,
         rules=(IN_FP32, issued("mul.rn.f32|fma.rn.f32") <= 384),  # of 6,144 elements
         shapes=WHOLE_AND_RAGGED,
         all_blocks=True,
         grid=lambda shape: tuple(map(tiles, shape, square_tiles(shape))),
         constants=square_tiles,
-        loads=lambda shape: {**each_once(shape), 1: shape[0] * tiles(shape[1], square_tiles(shape)[1])},
+        loads=lambda shape: {
+            **each_once(shape),
+            1: shape[0] * tiles(shape[1], square_tiles(shape)[1]),
+            2: shape[1] * tiles(shape[0], square_tiles(shape)[0]),
+        },
         tiles=lambda shape: {0: math.prod(square_tiles(shape))},
     ),
     kernel_exercise(
@@ -144,7 +162,7 @@ EXERCISES = (
         shapes=((5, 64), (100, 100), (3, 1), (7, 129)),
         simulated_shapes=((5, 64), (7, 129)),
         bench_shape=(65536, 1024),
-        planned=((2, 5000), (3000, 9)),
+        planned=COUNTED,
         unlike=unlike_one_launch,
     ),
     kernel_exercise(

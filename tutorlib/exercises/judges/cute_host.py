@@ -16,7 +16,7 @@ from tutorlib.failure import Fail, Flaw
 T = TypeVar("T")
 FP32 = TensorSpec((128, 128), "fp32")
 
-# 05.4: copies of elements of any size -----------------------------------------------------------------------------
+# 05.2: copies of elements of any size -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
