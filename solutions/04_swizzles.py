@@ -238,8 +238,9 @@ explain(transposing(row_stride=32, swizzled_by=(0, 2, 3)), src, dst)
 # a number is a thread, a column is a bank, a row is 128 bytes, and each shade is a wavefront. Threads 0 to 7, the first
 # group, need the same four banks, so they take eight wavefronts instead of one; so does each other group.
 #
-# Now the two cures: a stride of 36, as in exercise 04.2, and ⟨3,2,3⟩, which keeps four words together. Then two
-# swizzles and strides for single words. **Predict:** which of the four have no conflict, and which keep the 8 reads?
+# Now the two cures: the stride that `padded_stride(32, 4, 16)` gives, 36, and ⟨3,2,3⟩, which keeps four words together.
+# Then a stride and a swizzle for single words. **Predict:** which of the four have a conflict, and which keep the 8
+# reads?
 
 # %%
 for row_stride, swizzled_by in ((36, (0, 2, 3)), (32, (3, 2, 3)), (33, (0, 2, 3)), (32, (5, 0, 5))):
@@ -293,10 +294,9 @@ def choose_swizzle(row_bytes, element_bytes, vector_bytes):
 check("04.3", choose_swizzle)
 
 # %% [markdown]
-# For chunks of 16 bytes, TMA (the copy engine of Hopper GPUs) and Hopper's tensor cores offer the swizzles for rows of
-# 128, 64 and 32 bytes, and call them 128B, 64B and 32B. They swizzle bits of the *address*, σ ∘ L those of the offset.
-# Both agree if the tile begins at a multiple of 1,024 bytes. Here is 64B: two neighboring rows, side by side in the
-# banks, have the same order.
+# For chunks of 16 bytes, TMA and Hopper's tensor cores offer the swizzles for rows of 128, 64 and 32 bytes, and call
+# them 128B, 64B and 32B. They swizzle bits of the *address*, σ ∘ L those of the offset. Both agree if the tile begins
+# at a multiple of 1,024 bytes. Here is 64B: two neighboring rows, side by side in the banks, have the same order.
 
 # %%
 show_swizzle((2, 3, 3), "(8,32):(32,1)")

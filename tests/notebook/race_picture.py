@@ -30,8 +30,8 @@ def main() -> None:
     notebook = v4.new_notebook(cells=[v4.new_code_cell(code) for code in ("\n\n\n".join(needed), racing, *SHOWN)])
     NotebookClient(notebook, kernel_name="python3", allow_errors=True, resources={"metadata": {"path": ROOT}}).execute()
     notebook.cells = notebook.cells[1:]
-    lines = [f"{line}  # line {n}" if ", registers" in line else line for n, line in enumerate(racing.split("\n"), 1)]
-    first = next(n for n, line in enumerate(lines) if "registers = " in line)
+    lines = [f"{line}  # line {n}" if "cute.copy(" in line else line for n, line in enumerate(racing.split("\n"), 1)]
+    first = next(n for n, line in enumerate(lines) if "cute.copy(" in line)
     notebook.cells[0].source = "\n".join(lines[first : lines.index("", first)])
     html, _ = HTMLExporter(template_name="lab").from_notebook_node(notebook)
     with tempfile.TemporaryDirectory() as folder, opened(find_browser()) as browser:

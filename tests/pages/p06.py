@@ -24,7 +24,7 @@ def launching(
     stream=lambda: torch.cuda.current_stream(),
     grid=lambda blocks: (blocks,),
     tile=lambda n: 1 << (n - 1).bit_length(),
-    rows=lambda tile: max(1, 1024 // tile),
+    rows=lambda tile: max(2, 2048 // tile),
     args=lambda x, y, *tile: (x, y, *tile),
     occupancy=0,
 ):

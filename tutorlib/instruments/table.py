@@ -160,26 +160,39 @@ def tile_layouts() -> Sweep:
 # Notebooks 06 to 09: cuTile and Tile C++ ------------------------------------------------------------------------------
 
 
+SOFTMAX = softmax("fp32")
+
+
+def rows_of(n: int) -> Shape:
+    """256 MiB of fp32 in rows of n."""
+    return 2**26 // n, n
+
+
 def softmax_rows() -> Sweep:
     """Notebook 06's kernels, rows in one tile and online, by a row's length."""
     answers = load_answers("06_cutile_tiles")
-    whole, online, short = answers["06.4"], answers["06.5"], answers["06.6"].__globals__["short_softmax"]
     by_row = partial(CutileLauncher, grid=lambda shape: shape[:1], constants=lambda shape: shape[1:])
-    tiled = partial(
-        CutileLauncher,
-        grid=lambda shape: (math.prod(shape) // max(4096, shape[1]),),
-        constants=lambda shape: (max(1, 4096 // shape[1]), shape[1]),
-    )
     launchers = {
-        "one tile a row": by_row(whole),
-        "online, tiles of 1024": by_row(online, constants=lambda _: (1024,)),
-        "online, tiles of 4096": by_row(online, constants=lambda _: (4096,)),
-        "4,096 elements a tile": tiled(short),
-        "one tile a row, occupancy=8": by_row(whole.replace_hints(occupancy=8)),
-        "4,096 elements a tile, occupancy=4": tiled(short.replace_hints(occupancy=4)),
+        "one tile a row": by_row(answers["06.4"]),
+        "online, tiles of 1024": by_row(answers["06.5"], constants=lambda _: (1024,)),
+        "online, tiles of 4096": by_row(answers["06.5"], constants=lambda _: (4096,)),
     }
-    shapes = tuple((2**26 // n, n) for n in (1024, 4096, 16384, 65536))  # 256 MiB of fp32
-    return Sweep(softmax("fp32"), tuple(Candidate(*one) for one in launchers.items()), shapes, pairs=10, seconds=60)
+    shapes = tuple(map(rows_of, (1024, 4096, 16384, 65536)))
+    return Sweep(SOFTMAX, tuple(Candidate(*one) for one in launchers.items()), shapes, pairs=10, seconds=60)
+
+
+def softmax_occupancy() -> Sweep:
+    """Its last kernel, by the rows in a tile and the blocks on an SM that it asks for."""
+    short = load_answers("06_cutile_tiles")["06.6"].__globals__["short_softmax"]
+
+    def candidate(height: int, blocks: int) -> Candidate:
+        name = f"{height} row{'s' * (height > 1)} a tile" + f", occupancy={blocks}" * (blocks > 1)
+        kernel = short.replace_hints(occupancy=blocks) if blocks > 1 else short
+        launcher = CutileLauncher(kernel, lambda shape: (shape[0] // height,), lambda shape: (height, shape[1]))
+        return Candidate(name, launcher)
+
+    candidates = tuple(candidate(height, blocks) for blocks in (1, 2, 4, 8) for height in (1, 2, 4, 8))
+    return Sweep(SOFTMAX, candidates, tuple(map(rows_of, (1024, 4096))), pairs=6)
 
 
 def configured(name: str, config: cutile.Config, one_tile_each: bool = False) -> Candidate:
@@ -837,6 +850,7 @@ SWEEPS: dict[str, Callable[[], Sweep]] = {
     "wide_copy": wide_copy,
     "tile_layouts": tile_layouts,
     "softmax_rows": softmax_rows,
+    "softmax_occupancy": softmax_occupancy,
     "tile_rungs": tile_rungs,
     "tile_space": tile_space,
     "split_k": split_k,
