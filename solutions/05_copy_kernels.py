@@ -25,10 +25,11 @@
 import cutlass
 import cutlass.cute as cute
 from cutlass.cute.nvgpu import CopyUniversalOp, cpasync
+from cutlass.cute.runtime import make_fake_compact_tensor
 from cutlass.memory import SmemAllocator
 
 from tutorlib import (
-    TensorSpec, Timeline, check, compile_cute, counters, explain, explore_tv, hardware_of, layout, memory,
+    Timeline, check, counters, explain, explore_tv, hardware_of, layout, memory,
     show_counts, show_ladder, show_mbarrier, show_sweep, show_timeline, show_tv,
 )  # fmt: skip
 
@@ -403,12 +404,13 @@ show_mbarrier(1, [("arrive", 16384), ("bytes", 4096), ("bytes", 8192), ("bytes",
 
 # %% [markdown]
 # `make_tiled_tma_atom` makes the descriptor. It returns a copy atom that holds it, and, in place of `src`, a tensor of
-# *coordinates*. Print both tensors, and the tile in row 2, column 3 of the tiles:
+# *coordinates*. Print both, and the tile in row 2, column 3 of the tiles (`cute.compile` traces the function for a
+# Hopper, without one):
 
 
 # %%
 @cute.jit
-def look_at_tma(src: cute.Tensor, dst: cute.Tensor):
+def look_at_tma(src: cute.Tensor):
     tile_layout = cute.make_layout(WIDE, stride=(WIDE[1], 1))
     _, tma_src = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), src, tile_layout, WIDE)
     print("src:    ", src)
@@ -416,7 +418,10 @@ def look_at_tma(src: cute.Tensor, dst: cute.Tensor):
     print("tile:   ", cute.local_tile(tma_src, WIDE, (2, 3)))
 
 
-compile_cute(look_at_tma, [TensorSpec((256, 512), "bf16")] * 2, "sm_90a")
+src = make_fake_compact_tensor(  # 256×512, by rows, in global memory
+    cutlass.BFloat16, (256, 512), stride_order=(1, 0), memspace=cute.AddressSpace.gmem, assumed_align=16
+)
+_ = cute.compile(look_at_tma, src, options="--gpu-arch sm_90a")
 
 # %% [markdown]
 # `src` has an address and strides in elements. `tma_src` begins at the coordinate (0,0); the stride `1@1` adds 1 to
