@@ -141,7 +141,7 @@ def size(shape: tuple[int, ...]) -> str:
 # Sweeps ---------------------------------------------------------------------------------------------------------------
 
 
-def show_sweep(name: str, predicted: Predicted | None = None, **counters: str) -> "DataFrame | None":
+def show_sweep(name: str, predicted: Predicted | None = None, /, **counters: str) -> "DataFrame | None":
     """A sweep as a table: a row for each kernel and, if one shape was timed, for the baseline.
 
     predicted: of a model, by kernel; shown before the time, in place of the speed and of the baseline's row.
