@@ -1,9 +1,8 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 190
-#     appendix: 10
-#     summary: TMA, mbarriers, WGMMA, and a Hopper GEMM of your own.
+#     minutes: 135
+#     summary: TMA, mbarriers, WGMMA, a Hopper GEMM of your own, and where its time goes.
 # ---
 
 # %% [markdown]
@@ -15,27 +14,25 @@
 #
 # The problem is notebook 10's: C = A · Bᵀ, `gemm(a, b, c)`, bf16, accumulated in fp32.
 #
-# > **After this page you can** lay out shared memory for TMA and WGMMA, issue wgmmas as a group, say which phase of an
-# > mbarrier a warp waits for, keep a ring of stages full without overwriting one, store a tile by TMA, and write a
-# > Hopper GEMM.
+# > **After this page you can** issue wgmmas as a group, say which phase of an mbarrier a warp waits for, keep a ring of
+# > stages full without overwriting one, store a tile by TMA, write a Hopper GEMM, and say where its time goes.
 # >
-# > **It takes** about 190 minutes, on any machine, and its appendix about 10 more; 14.5 is a good place for a break.
-# > Without a Hopper GPU the kernel is simulated; with one it is also timed.
+# > **It takes** about 135 minutes, on any machine; after 14.3 is a good place to stop. Without a Hopper GPU the kernel
+# > is simulated; with one it is also timed.
 
 # %%
 import cutlass
 import cutlass.cute as cute
-from cutlass import BFloat16, Float32, Int64
+from cutlass import BFloat16, Int64
 from cutlass.cute.nvgpu import cpasync, warpgroup
 
 from tutorlib import (
-    HOPPER_OPCODES, WGMMA, TensorSpec, Timeline, check, compare_on_gpu, compile_cute, explain, explore_mbarriers,
-    grouped, hardware_of, show_figure, show_ladder, show_sm, show_source, show_swizzle, show_timeline, show_wgmma,
-    story,
+    WGMMA, Timeline, all_sweep_results, check, compare_on_gpu, explain, explore_mbarriers, grouped, show_figure,
+    show_ladder, show_sm, show_source, show_swizzle, show_timeline,
 )  # fmt: skip
-from tutorlib.kernels.hopper import (
-    ALIGNMENT, BOX, STAGES, THREADS, TILE, Accumulators, BoxCopy, Steps, described, first as course, make_accumulators,
-    make_wgmma, out_layout,
+from tutorlib.kernels.hopper.first import (
+    ALIGNMENT, BOX, STAGES, THREADS, TILE, Accumulators, BoxCopy, Parts, Steps, boxes, described, make_accumulators,
+    make_first_gemm, make_wgmma, out_layout, ring_layout, wgmma_fragments,
 )  # fmt: skip
 
 # %% [markdown]
@@ -76,30 +73,11 @@ show_sm()
 show_swizzle((3, 3, 3), "(16,64):(64,1)")
 
 # %% [markdown]
-# The picture counts elements. TMA and WGMMA swizzle byte addresses, so its Swizzle⟨3,3,3⟩ is Swizzle⟨3,4,3⟩ here.
-#
-# **Exercise 14.1** (about 2 lines). Write `ring_layout(rows, k, stages)`, the layout of all stages of an operand. Its
-# shape is (rows, k, stages), and its swizzle fits the width of a row: `k` is 64, 32 or 16 bf16. At hand:
-#
-# - `warpgroup.make_smem_layout_atom(kind, BFloat16)` is 8 rows of one kind. `SmemLayoutAtomKind` has `K_SW128`,
-#   `K_SW64` and `K_SW32`, whose numbers are the bytes of a row.
-# - `cute.tile_to_shape(atom, shape, order)` repeats the atom, first along the mode that has 0 in `order`.
-
+# The picture counts elements. TMA and WGMMA swizzle byte addresses, so its Swizzle⟨3,3,3⟩ is Swizzle⟨3,4,3⟩ here. The
+# layout of a ring repeats such an atom down the rows, along K, and over the stages:
 
 # %%
-from cutlass.cute.nvgpu.warpgroup import SmemLayoutAtomKind
-
-
-# %%
-def ring_layout(rows, k, stages):
-    ### BEGIN SOLUTION (about 2 lines)
-    atom = warpgroup.make_smem_layout_atom(SmemLayoutAtomKind[f"K_SW{2 * k}"], BFloat16)
-    return cute.tile_to_shape(atom, (rows, k, stages), (0, 1, 2))
-    ### END SOLUTION
-
-
-# %%
-check("14.1", ring_layout)
+show_source(ring_layout)
 
 # %% [markdown]
 # With K = 4096, `ring_layout(128, 64, 4)`, A's coordinate tensor mA, and `local_tile(mA, (128, 64), (1, None))` are
@@ -112,7 +90,7 @@ check("14.1", ring_layout)
 #
 # A stride n@0 moves the coordinate by n along K, n@1 by n along M, in the order of the descriptor: K tile 3 of the last
 # begins at (192, 128).
-# %% [markdown]
+#
 # ### The bytes that an mbarrier counts
 #
 # The thread that issues a load announces to an mbarrier how many bytes to expect (**expect-tx**). TMA subtracts the
@@ -121,7 +99,7 @@ check("14.1", ring_layout)
 # **Predict.** A is 200×72. How much of the 128×64 box of tile (1, 1) is inside the matrix? TMA fills the rest with
 # zeros. How many bytes does the mbarrier count?
 #
-# **Exercise 14.2** (about 4 lines). Write `tma_bytes(shape, tile, place)` for a bf16 matrix of this shape, a box of
+# **Exercise 14.1** (about 4 lines). Write `tma_bytes(shape, tile, place)` for a bf16 matrix of this shape, a box of
 # size `tile` and the tile's coordinates `place`, each a pair (rows, columns). Return (bytes read from the matrix, bytes
 # counted on the mbarrier). TMA also loads a tile that is entirely outside the matrix.
 
@@ -137,7 +115,7 @@ def tma_bytes(shape, tile, place):
 
 
 # %%
-check("14.2", tma_bytes)
+check("14.1", tma_bytes)
 
 # %% [markdown]
 # The mbarrier counts the whole box, zeros included: 16,384 bytes in the prediction, of which TMA read 72 · 8 · 2 =
@@ -146,35 +124,13 @@ check("14.2", tma_bytes)
 #
 # ### What one copy moves
 #
-# `cpasync.tma_partition(tma, block, blocks, s, g)` prepares both sides of the copies: mode 0 of each result is what one
-# copy moves, and every other mode counts copies. A block without a cluster is block 0 of `cute.make_layout(1)`. Here
-# `s` is (rows, K, stages) in shared memory, and `g` is (rows, K, K tiles) of the matrix. A colleague passes them as
-# they are, and CuTe refuses the copy of `[None, k_tile]`, with "expects `coord` and shape of view are weakly
-# congruent":
-#
-# ```python
-# return cpasync.tma_partition(tma, 0, cute.make_layout(1), s, g)
-# ```
-#
-# **Exercise 14.3** (about 2 lines). Write `boxes(tma, s, g)`, with which the load of a K tile into a stage is one copy:
-# its two results have two modes each. What does mode 0 of `s` move now, and what should it? At hand:
-# `cute.group_modes(tensor, begin, end)` makes one mode of the modes from `begin` up to, but not including, `end`.
-
+# `cpasync.tma_partition` prepares both sides of the copies. Mode 0 of each result is what *one* copy moves, and every
+# other mode counts copies. So rows and K become one mode before, and mode 1 of the results counts stages, or K tiles:
 
 # %%
-def boxes(tma, s, g):
-    ### BEGIN SOLUTION (about 2 lines)
-    alone = cute.make_layout(1)  # no other block of a cluster shares the load
-    return cpasync.tma_partition(tma, 0, alone, cute.group_modes(s, 0, 2), cute.group_modes(g, 0, 2))
-    ### END SOLUTION
-
-
-# %%
-check("14.3", boxes)
+show_source(boxes)
 
 # %% [markdown]
-# Grouped, mode 0 is the whole box, and mode 1 counts stages.
-#
 # ## WGMMA: the operands stay in shared memory
 #
 # `wgmma.mma_async.m64n256k16` multiplies 64×16 by 16×256, and the 128 threads of a warpgroup issue it together. An
@@ -188,44 +144,15 @@ print(f"{bM // 16 * bN // 8 * bK // 16:,} mma.sync of 16×8×16, and an ldmatrix
 
 # %% [markdown]
 # Only accumulators are in registers: a warpgroup's 64×256 take 128 of each thread. The TiledMma stacks the two
-# warpgroups along M:
+# warpgroups along M. With it notebook 10's `make_fragment_A`, which made registers there, returns descriptors:
 
 # %%
-show_source(make_wgmma)
+show_source(make_wgmma, wgmma_fragments)
 
 # %% [markdown]
-# Notebook 10's registers for A, filled by `ldmatrix`:
-#
-# ```python
-# math = tiled_mma.get_slice(thread)
-# tCrA = tiled_mma.make_fragment_A(math.partition_A(sA)[None, None, None, 0])
-# ```
-#
-# With this TiledMma the same function returns descriptors. What is the last index for, and do you still want it?
-# **Predict** the shape of tCrA for a ring of four stages.
-#
-# **Exercise 14.4** (about 4 lines). Write `wgmma_fragments(tiled_mma, thread, sA, sB)`, which returns tCrA and tCrB,
-# for every K block of every stage, and tCrC, the thread's accumulators for the block's tile. All 128 threads of a
-# warpgroup pass the same `thread`, its first one. At hand: `tiled_mma.partition_shape_C((bM, bN))`, with `TILE`'s bM
-# and bN, is the shape of a thread's accumulators, and `cute.make_rmem_tensor(shape, type)` makes registers.
-
-
-# %%
-def wgmma_fragments(tiled_mma, thread, sA, sB):
-    ### BEGIN SOLUTION (about 4 lines)
-    math = tiled_mma.get_slice(thread)
-    tCrA = tiled_mma.make_fragment_A(math.partition_A(sA))
-    tCrB = tiled_mma.make_fragment_B(math.partition_B(sB))
-    return tCrA, tCrB, cute.make_rmem_tensor(tiled_mma.partition_shape_C((bM, bN)), Float32)
-    ### END SOLUTION
-
-
-# %%
-check("14.4", wgmma_fragments)
-
-# %% [markdown]
-# tCrA is (1, 1, 4, 4): one wgmma's rows, four K blocks, four stages. The descriptor of another stage is an addition; so
-# is that of the next K block, 32 bytes on.
+# Notebook 10 made registers for one buffer alone. Descriptors of all stages cost nothing: tCrA is (1, 1, 4, 4), one
+# wgmma's rows, four K blocks, four stages. The descriptor of another stage is an addition; so is that of the next K
+# block, 32 bytes on. All 128 threads of a warpgroup pass the same `thread`, its first one.
 #
 # ### One K tile is one group
 #
@@ -243,7 +170,7 @@ check("14.4", wgmma_fragments)
 # Until a group is done, no thread may touch its accumulators, **and none may overwrite the stage**, which is its
 # operand.
 #
-# **Exercise 14.5** (about 6 lines). Write `multiply(tiled_mma, tCrA, tCrB, tCrC, adds)`, which issues the wgmmas of one
+# **Exercise 14.2** (about 6 lines). Write `multiply(tiled_mma, tCrA, tCrB, tCrC, adds)`, which issues the wgmmas of one
 # stage as one group and returns while they are in flight. tCrA and tCrB are that stage's descriptors, (1, 1, K blocks),
 # so K block k of A is `tCrA[None, None, k]`. `adds`, a run-time Boolean, is False for the first K tile of a tile of C,
 # when nothing has set the accumulators yet. Which of the stage's wgmmas may ignore them?
@@ -267,7 +194,7 @@ def multiply(tiled_mma, tCrA, tCrB, tCrC, adds):
 
 
 # %%
-check("14.5", multiply)
+check("14.2", multiply)
 
 # %% [markdown]
 # ## mbarriers: who may touch a stage
@@ -288,13 +215,12 @@ check("14.5", multiply)
 # Threads and TMA access shared memory through different **proxies**, the generic and the async one. A write through one
 # is not at once visible through the other.
 #
-# **Exercise 14.6** (about 6 lines). Write `init_barriers(full, empty, stages, warps, thread)`, which all threads of the
+# **Exercise 14.3** (about 6 lines). Write `init_barriers(full, empty, stages, warps, thread)`, which all threads of the
 # block call. Stage s has the mbarriers `full + s` and `empty + s`; `warps` warps read a stage, and `thread` is the
 # index of the calling thread. When the function returns, every thread and TMA may use all of the mbarriers. At hand:
 #
 # - `cute.arch.mbarrier_init_fence()` makes the mbarriers that *this thread* has initialized visible to TMA.
 # - `cute.arch.sync_threads()`, once.
-#
 
 
 # %%
@@ -311,7 +237,7 @@ def init_barriers(full, empty, stages: cutlass.Constexpr, warps: cutlass.Constex
 
 
 # %%
-check("14.6", init_barriers)
+check("14.3", init_barriers)
 
 # %% [markdown]
 # ## One stage first
@@ -335,7 +261,7 @@ show_source(BoxCopy, Steps)
 # The stage's `full` serves K tile after K tile: phase 0 is complete when K tile 0 is there, phase 1 when K tile 1 is. A
 # wait names only the parity of a phase, its number modulo 2. On a fresh mbarrier parity 1 counts as complete.
 #
-# **Exercise 14.7** (about 3 and about 7 lines). Write `fill_stage(steps, k_tile, stage)`, which announces
+# **Exercise 14.4** (about 3 and about 7 lines). Write `fill_stage(steps, k_tile, stage)`, which announces
 # `steps.stage_bytes` on the stage's `full` and issues its loads. Then write `one_stage(steps)`, a loop over the K tiles
 # that uses stage 0 alone. In place of `empty`, one `sync_threads` for each K tile can tell the producer that all warps
 # have read the stage. Three questions decide the order:
@@ -370,7 +296,7 @@ def one_stage(steps: Steps):
 
 
 # %%
-check("14.7", one_stage)
+check("14.4", one_stage)
 
 # %% [markdown]
 # The loop is right, and slow: memory and the tensor cores take turns, and the barrier stops all eight warps, not only
@@ -385,7 +311,7 @@ check("14.7", one_stage)
 # - The producer waits for `empty`: in round 1 for phase 0, which completes when the stage has been read once. In round
 #   0 it must not wait: which parity is complete on a fresh mbarrier?
 #
-# **Exercise 14.8** (about 2 lines). Write `ring(step, stages, producer)`, which returns (index, phase): the stage of
+# **Exercise 14.5** (about 2 lines). Write `ring(step, stages, producer)`, which returns (index, phase): the stage of
 # this step, and the parity to wait for, 0 or 1, for any number of stages. `producer` is True or False.
 
 
@@ -398,7 +324,7 @@ def ring(step, stages, producer):
 
 
 # %%
-check("14.8", ring)
+check("14.5", ring)
 
 # %% [markdown]
 # CuTe counts so: `make_pipeline_state(PipelineUserType.Consumer, stages)` has `.index`, `.phase`, `.advance()` and
@@ -417,16 +343,14 @@ explore_mbarriers(stages=2)
 # `one_stage` waits for a group right after its issue, so the tensor cores run dry in every step. The cure is to wait
 # one step later: issue the group of K tile k, and only then wait for that of k − 1.
 #
-# **Exercise 14.9** (about 20 lines). Write `main_loop(steps)`:
+# **Exercise 14.6** (about 12 lines). The start of `main_loop(steps)` is given: the loads of all stages, and K tile 0's
+# group. Write the loop over the other K tiles, and its end:
 #
-# - **Start.** The loads of all stages are issued before any wait. If K has fewer tiles than there are stages, no load
-#   is issued for the others (`cutlass.min(a, b)` works at run time).
-# - **Steady state.** One group stays in flight while the warps update the mbarriers. Each warp arrives at a stage's
-#   `empty` as soon as its own wgmmas have read that stage, at most once in a round. The warp that also loads then waits
-#   for the arrivals of all warps and loads the stage's next K tile, if there is one. No other warp waits for `empty`.
-# - **End.** The accumulators are complete.
+# - One group stays in flight while the warps update the mbarriers. Each warp arrives at a stage's `empty` as soon as
+#   its own wgmmas have read that stage, at most once in a round. The warp that also loads then waits for the arrivals
+#   of all warps and loads the stage's next K tile, if there is one. No other warp waits for `empty`.
+# - At the end the accumulators are complete. There is no barrier of the block, and the loop is not unrolled.
 #
-# No barrier of the block is needed, and the loop stays a loop, in which a state and its clone may be assigned anew.
 # When the wait of step k returns, which stage has been read, and which K tile comes into it next? For the producer's
 # wait, compare `ring(k - 1 + stages, stages, True)` with `ring(k - 1, stages, False)` before you make a second state.
 # The check simulates 3 and 4 stages.
@@ -439,13 +363,13 @@ from cutlass.pipeline import PipelineUserType, make_pipeline_state
 # %%
 @cute.jit
 def main_loop(steps: Steps):
-    ### BEGIN SOLUTION (about 20 lines)
     if steps.loads_too:
         for k_tile in cutlass.range(cutlass.min(steps.stages, steps.k_tiles), unroll=1):
             fill_stage(steps, k_tile, k_tile)
     state = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
     cute.arch.mbarrier_wait(steps.full + state.index, state.phase)
     steps.multiply(state.index, True)
+    ### BEGIN SOLUTION (about 12 lines)
     for k_tile in cutlass.range(1, steps.k_tiles, unroll=1):
         before = state.clone()
         state.advance()
@@ -463,7 +387,7 @@ def main_loop(steps: Steps):
 
 
 # %%
-check("14.9", main_loop)
+check("14.6", main_loop)
 
 # %% [markdown]
 # A missing arrival hangs one round later. A missing wait for `empty` hangs nothing: the kernel is right while all warps
@@ -473,34 +397,27 @@ check("14.9", main_loop)
 #
 # In `one_stage` latency, transfer and multiplication add up. In `main_loop` the stage of K tile k − 1 is loaded again
 # when the multiplication of k begins: the other stages cover latency and transfer. The timelines assume 4, 2 and 3
-# ticks:
+# ticks for the three:
 
 # %%
-h200 = hardware_of("NVIDIA H200")
-flops = 2 * bM * bN * bK
-print(f"a K tile at the datasheet's rate: {flops / (h200.flops['bf16'] / h200.sms) * 1e9:.0f} ns")
-print(f"a stage: {2 * (bM + bN) * bK // 1024} KiB, and a block can have 227")
 show_timeline(*(Timeline(n, latency=4, transfer=2, compute=3, tiles=8, at_once=n == 1) for n in (1, 2, 3, 4)))
 
 # %% [markdown]
-# The drawing keeps the tensor cores busy 33% of the time with one stage, 50% with two. Three would do; but latency
-# varies, so the course takes as many as fit, four of 48 KiB. **Predict** the speed of one stage and of two against
-# four: does the number of K tiles matter? A Hopper GPU times your loops, each in a ring of two (`one_stage` uses one):
+# The drawing keeps the tensor cores busy 33% of the time with one stage, 50% with two, and from three on always. Four
+# stages of 48 KiB fit in a block's 227 KiB. **Predict** the speed of one, two and three stages against four. A Hopper
+# GPU times your loops (one stage runs in a ring of two, and uses one):
 
 # %%
-from dataclasses import replace
-
-mine = course.Parts(multiply=multiply, barriers=init_barriers, main_loop=main_loop)
-four = course.make_first_gemm(mine, stages=4)
-for name, loop in (("1 stage", one_stage), ("2 stages", main_loop)):
-    fewer = course.make_first_gemm(replace(mine, main_loop=loop), stages=2)
-    compare_on_gpu({name: fewer, "4 stages": four}, sizes=(2048, 8192), needs=WGMMA)
+for name, loop, stages in (("1 stage", one_stage, 2), ("2 stages", main_loop, 2), ("3 stages", main_loop, 3)):
+    parts = [Parts(multiply=multiply, barriers=init_barriers, main_loop=each) for each in (loop, main_loop)]
+    kernels = {name: make_first_gemm(parts[0], stages), "4 stages": make_first_gemm(parts[1], 4)}
+    compare_on_gpu(kernels, sizes=(4096,), needs=WGMMA)
 
 # %% [markdown]
-# On an H200 one stage has 0.45 to 0.47 of four stages' speed and two have 0.65, at 2048 as at 8192: the wait recurs in
-# every step. 8192³ is 16 waves of 128 steps. With four stages a step takes 674 ns, not 560: open. With one it takes
-# 1,509, so latency and transfer take at most 949. They alone should limit two stages, which take 1,042: the drawing is
-# 10% off.
+# On an H200 one stage has 0.44 of four stages' speed, two have 0.63, three 0.99. The drawing's rule predicts this from
+# one number. In cycles of the SM a step takes 2,733 with one stage. Eight wgmmas take 1,024 of these, so latency and
+# transfer take about 1,709. With two stages they alone should limit a step; it takes 1,902, 11% more. With three, two
+# K tiles arrive in 1,709 cycles, one in 855, faster than they are multiplied: three are enough.
 #
 # ## The epilogue: stmatrix, and TMA again
 #
@@ -523,7 +440,7 @@ show_source(Accumulators, make_accumulators)
 # | `cp_async_bulk_commit_group()` | makes this thread's bulk copies (TMA stores) since the last commit one group |
 # | `cp_async_bulk_wait_group(n, read=True)` | waits until all but the n newest groups have *read* shared memory |
 #
-# **Exercise 14.10** (about 8 lines). Write `store_by_tma(acc)`. At hand are `acc.tCrC`, the accumulators, which
+# **Exercise 14.7** (about 8 lines). Write `store_by_tma(acc)`. At hand are `acc.tCrC`, the accumulators, which
 # `.load().to(BFloat16)` rounds; `acc.tRrC`, registers for the result in the same order, with a method `.store`;
 # `acc.stmatrix`, a copy from `acc.tRrC` to `acc.tRsC`; and `acc.tma`, a copy from `acc.tSsC` to `acc.tSgC`. Three pairs
 # of operations must be ordered. Before you write, name them:
@@ -552,50 +469,37 @@ def store_by_tma(acc: Accumulators):
 
 
 # %%
-check("14.10", store_by_tma)
+check("14.7", store_by_tma)
 
 # %% [markdown]
 # So each lane fences, the warp synchronizes, one lane issues.
 #
 # ## Your kernel
 #
-# `described` leaves the number of rows to run time, and `out_layout` is C's tile in shared memory.
+# The host side is given, below your kernel. It takes two pieces from the course: `described` leaves the number of rows
+# to run time, and `out_layout` is C's tile in shared memory.
 
 # %%
 show_source(described, out_layout)
 
 # %% [markdown]
-# **Exercise 14.11** (about 45 lines). Write the kernel and its host function `gemm(a, b, c)`, from an empty cell. Build
-# it from your functions, `Steps` and `BoxCopy`; the course's kernels, and its versions of your functions, are not
-# allowed. The check simulates it and counts:
+# **Exercise 14.8** (about 22 lines). Write the kernel. Build it from your functions, `Steps`,
+# `BoxCopy` and what this page has shown; the course's kernels and main loops are not allowed. The check simulates it
+# and counts:
 #
-# - one block of THREADS threads for each 128×256 tile of C; M is any number, N and K are multiples of 8;
+# - one block for each 128×256 tile of C; M is any number, N and K are multiples of 8;
 # - TMA loads, wgmma with one group in flight, `stmatrix`, TMA stores;
 # - two barriers of the block, at most a fence for each box of C, no load that brings nothing but zeros, no spills.
 #
-# A Hopper GPU times it at 4096³ beside cuBLAS. The pieces that are not yours:
+# A Hopper GPU times it at 4096³ beside cuBLAS. Where a piece is not from above:
 #
-# On the host:
-#
-# - `cpasync.make_tiled_tma_atom(op, matrix, layout, box)` → (atom, coordinates). `matrix` is a `described(…)`; `layout`
-#   is that of one box in shared memory, for a ring `cute.select(ring, [0, 1])`. The op is
-#   `cpasync.CopyBulkTensorTileG2SOp()` for a load, `cpasync.CopyBulkTensorTileS2GOp()` for a store. C's box is `BOX`,
-#   with the layout `out_layout(*BOX)`.
-# - `make_wgmma()` is the TiledMma.
-# - `kernel(…).launch(grid=…, block=…)`, without `smem=`: the launch asks `SmemAllocator` for it.
-#
-# In the kernel:
-#
-# - Parameters are annotated: `cute.CopyAtom`, `cute.Tensor`, `cute.TiledMma`, `cute.ComposedLayout`,
-#   `cutlass.Constexpr`.
-# - `grouped(block, rows, columns)` → (m, n), the place of the block's tile among C's `rows` × `columns` tiles, in
-#   notebook 12's order. Pass the two counts from the host as `cutlass.Constexpr`.
+# - `grouped(block, *tiles)` → (m, n): the place of the block's tile among C's tiles, in groups of 8 rows of tiles, so
+#   that blocks that run together share tiles of A and B in L2.
 # - `cute.local_tile(mA, (bM, bK), (m, None))` is (bM, bK, K tiles) of the coordinates, a partial K tile included.
 # - `memory = SmemAllocator()` has `memory.allocate_tensor(BFloat16, ring.outer, ALIGNMENT, ring.inner)` (`.inner` is
-#   the swizzle) and, for n mbarriers, `memory.allocate_array(Int64, n)`. C's tile, with the layout `out_layout(bM,
-#   bN)`, begins where sA does: `cute.make_tensor(cute.recast_ptr(sA.iterator, layout.inner, BFloat16), layout.outer)`.
-# - `cute.arch.make_warp_uniform(x)` returns lane 0's x in every lane: so the compiler knows that the warp agrees. Your
-#   `wgmma_fragments` wants the warpgroup's first thread.
+#   the swizzle, which belongs to the pointer) and, for n mbarriers, `memory.allocate_array(Int64, n)`. C's tile begins
+#   where sA does: `cute.make_tensor(cute.recast_ptr(sA.iterator, layout.inner, BFloat16), layout.outer)`.
+# - `cute.arch.make_warp_uniform(x)` returns lane 0's x in every lane, so the compiler knows that the warp agrees.
 # - `make_accumulators(tCrC, tiled_mma, thread, tma_c, sC, gC)` is what your epilogue takes.
 
 
@@ -604,29 +508,21 @@ from cutlass.memory import SmemAllocator
 
 
 # %%
-# a (M, K), b (N, K), c (M, N), row-major bf16. First the kernel:
-### BEGIN SOLUTION (about 35 lines)
 @cute.kernel
 def hopper_kernel(
-    tma_a: cute.CopyAtom,
-    mA: cute.Tensor,
-    tma_b: cute.CopyAtom,
-    mB: cute.Tensor,
-    tma_c: cute.CopyAtom,
-    mC: cute.Tensor,
+    a: tuple[cute.CopyAtom, cute.Tensor],
+    b: tuple[cute.CopyAtom, cute.Tensor],
+    c: tuple[cute.CopyAtom, cute.Tensor],
     tiled_mma: cute.TiledMma,
-    layout_a: cute.ComposedLayout,
-    layout_b: cute.ComposedLayout,
-    layout_c: cute.ComposedLayout,
+    layouts: tuple[cute.ComposedLayout, ...],
     tiles: cutlass.Constexpr,
 ):
+    (tma_a, mA), (tma_b, mB), (tma_c, mC), (layout_a, layout_b, layout_c) = a, b, c, layouts
+    ### BEGIN SOLUTION (about 22 lines)
     thread, _, _ = cute.arch.thread_idx()
     block, _, _ = cute.arch.block_idx()
     warp, group = (cute.arch.make_warp_uniform(thread // size) for size in (32, 128))
-    if warp == 0:
-        for tma in (tma_a, tma_b, tma_c):
-            cpasync.prefetch_descriptor(tma)  # in flight while the mbarriers are initialized
-    m, n = grouped(block, *tiles)  # notebook 12: groups of 8 rows of tiles
+    m, n = grouped(block, *tiles)
     gA = cute.local_tile(mA, (bM, bK), (m, None))  # (bM, bK, K tiles)
     gB = cute.local_tile(mB, (bN, bK), (n, None))  # (bN, bK, K tiles)
     gC = cute.local_tile(mC, (bM, bN), (m, n))  # (bM, bN)
@@ -637,72 +533,92 @@ def hopper_kernel(
     sC = cute.make_tensor(cute.recast_ptr(sA.iterator, layout_c.inner, BFloat16), layout_c.outer)  # over the stages
     full, empty = (memory.allocate_array(Int64, STAGES) for _ in range(2))
     init_barriers(full, empty, STAGES, THREADS // 32, thread)
-    a = BoxCopy(tma_a, *boxes(tma_a, sA, gA))
-    b = BoxCopy(tma_b, *boxes(tma_b, sB, gB))
+    copy_a = BoxCopy(tma_a, *boxes(tma_a, sA, gA))
+    copy_b = BoxCopy(tma_b, *boxes(tma_b, sB, gB))
     tCrA, tCrB, tCrC = wgmma_fragments(tiled_mma, group * 128, sA, sB)
     k_tiles = cute.size(gA, mode=[2])
-    main_loop(Steps(k_tiles, full, empty, warp == 0, a, b, tiled_mma, tCrA, tCrB, tCrC, multiply))
+    main_loop(Steps(k_tiles, full, empty, warp == 0, copy_a, copy_b, tiled_mma, tCrA, tCrB, tCrC, multiply))
     store_by_tma(make_accumulators(tCrC, tiled_mma, thread, tma_c, sC, gC))
-
-
-### END SOLUTION
+    ### END SOLUTION
 
 
 @cute.jit
 def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
-    ### BEGIN SOLUTION (about 9 lines)
     load, store = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
-    layout_a, layout_b, layout_c = ring_layout(bM, bK, STAGES), ring_layout(bN, bK, STAGES), out_layout(bM, bN)
-    tma_a, mA = cpasync.make_tiled_tma_atom(load, described(a), cute.select(layout_a, [0, 1]), (bM, bK))
-    tma_b, mB = cpasync.make_tiled_tma_atom(load, described(b), cute.select(layout_b, [0, 1]), (bN, bK))
-    tma_c, mC = cpasync.make_tiled_tma_atom(store, described(c), out_layout(*BOX), BOX)
+    layouts = ring_layout(bM, bK, STAGES), ring_layout(bN, bK, STAGES), out_layout(bM, bN)
+    tma_a = cpasync.make_tiled_tma_atom(load, described(a), cute.select(layouts[0], [0, 1]), (bM, bK))
+    tma_b = cpasync.make_tiled_tma_atom(load, described(b), cute.select(layouts[1], [0, 1]), (bN, bK))
+    tma_c = cpasync.make_tiled_tma_atom(store, described(c), out_layout(*BOX), BOX)
     tiles = cute.ceil_div(c.shape[0], bM), cute.ceil_div(c.shape[1], bN)
-    kernel = hopper_kernel(tma_a, mA, tma_b, mB, tma_c, mC, make_wgmma(), layout_a, layout_b, layout_c, tiles)
+    kernel = hopper_kernel(tma_a, tma_b, tma_c, make_wgmma(), layouts, tiles)
     kernel.launch(grid=(tiles[0] * tiles[1], 1, 1), block=(THREADS, 1, 1))
-    ### END SOLUTION
 
 
 # %%
-check("14.11", gemm)
+check("14.8", gemm)
 
 # %% [markdown]
 # `explain` simulates one block with eight K tiles. T is the TMA load of a stage, M a group of wgmmas, p a wait for an
-# mbarrier's phase, w a wait for wgmma groups; W is `stmatrix` and S the TMA store. *buffer 0* is C's tile; stages have
-# no rows. **Predict**: how many T come before the first M, and how many M after the last T?
+# mbarrier's phase, w a wait for wgmma groups; W is `stmatrix` and S the TMA store. Each stage is a buffer, and shows
+# the number of its K tile; 8 is C's tile. **Predict**: how many stages are read at a time, and what does a stage wait
+# for between its last read and its next load?
 
 # %%
-explain("14.11", gemm, shape=(128, 256, 512))
+explain("14.8", gemm, shape=(128, 256, 512), banks=False)
 
 # %% [markdown]
-# Four loads fill the ring, and after the last one it drains, with three M. In the lower picture, one `stmatrix`, the
-# swizzle lets its 32 rows of 16 bytes fill all banks in each of four wavefronts.
+# Two: the group of K tile k is issued before the wait for that of k − 1. A stage that has been read waits until *all*
+# warps have arrived at its `empty`. After the last load the ring drains, and C's tile overwrites its stages.
 #
-# The compiled kernel; `wait` is an mbarrier's:
+# ## Where the time goes
+#
+# Your main loop (14.6, in the course's kernel) and your kernel, beside notebook 13's fastest; *gain* compares with the
+# row above:
 
 # %%
-compiled = compile_cute(gemm, [TensorSpec((4096, 4096), "bf16")] * 3, "sm_90a")
-print(compiled)
-print(story(compiled.ptx, HOPPER_OPCODES))
+show_ladder("13.4", "14")
 
 # %% [markdown]
-# ## Measured
-#
-# 14.9 is your main loop in the course's kernel; *gain* compares with the row above. In the figure, *14 plain* is a
-# kernel like yours, *13 loads spread* notebook 13's fastest.
-
-# %%
-show_ladder("13.3", "14")
+# At 4096³ your kernel has 0.98 of cuBLAS's speed, and is 1.5 times as fast as notebook 13's.
 
 # %%
 show_figure("gemm_ladder_14")
 
 # %% [markdown]
-# At 4096³ the new instructions make the kernel about 1.6 times as fast as 13.3's, and on an H200 1.5 times as fast as
-# 13.4's; the share of each is not measured. It has 0.97 to 0.98 of cuBLAS's speed. At 1024 it has 0.58: 32 tiles occupy
-# 32 of 132 SMs. It dips at 3072: 288 tiles of 128×256 on 132 SMs are 2.2 waves, and the third one has work for 24 SMs.
+# At 1024 it has 0.58 of cuBLAS's speed: 32 tiles occupy 32 of 132 SMs. At 3072 its 288 tiles are 2.2 waves, and the
+# third wave has work for 24 SMs.
 #
-# Each block begins with an empty ring and ends with an epilogue, and in both the tensor cores are idle. No second block
-# fills the gap, for want of shared memory. Notebook 15 mends that.
+# The datasheet's 989 TFLOP/s are 132 SMs × 4,096 FLOP a cycle × 1,830 MHz. What lies between them and your kernel? Each
+# row is a kernel at 4096³ and the SM clock that was counted while it ran. A step is a K tile of 128×256×64 on one SM:
+# eight wgmmas, which take at least 1,024 cycles. *wgmma alone* loads one K tile and multiplies it in every step; *TMA
+# alone* loads all K tiles and multiplies one; *mma.sync alone* multiplies what it has in registers.
+
+# %%
+for swept in all_sweep_results("hopper_account"):
+    print(f"{swept.gpu:22}     µs   MHz  cycles a step")
+    for point in swept.points:
+        found = point.measurement
+        cycles = found.median_us * found.counted_mhz / (4 * 4096 // bK)  # four waves of tiles on 132 SMs
+        print(f"{point.name:22}{found.median_us:7.1f}{found.counted_mhz:6}{cycles:12,.0f}")
+
+# %% [markdown]
+# So the 773 TFLOP/s of your kernel in this table are 989, less four things:
+#
+# | | factor | leaves |
+# |---|---|---|
+# | the clock: 1,669 MHz under this load | 0.91 | 902 |
+# | the last wave: 512 tiles are 3.88 waves | 0.97 | 875 |
+# | each tile of C: *wgmma alone* takes 1,108 cycles a step, not 1,024 | 0.92 | 808 |
+# | the loads: 1,160 cycles a step with them | 0.96 | 773 |
+#
+# The third is 84 · 64 = 5,400 cycles for each tile of C in which the tensor cores are idle: before its first wgmma and
+# during its epilogue. No second block fills them, for want of shared memory. Notebook 15 mends that. The fourth is
+# small because TMA alone needs 847 cycles a step, fewer than 1,024.
+#
+# The gain over notebook 13 splits in the same way. 13.4's kernel takes 1,845 cycles a step, yours 1,160: ×1.59. The
+# instruction itself gains ×1.38, from 1,534 cycles of *mma.sync alone* to 1,108. The other ×1.15 is what feeds it:
+# copies, fetches and barriers cost mma.sync 20%, and WGMMA 5%, since TMA and descriptors leave the threads nothing to
+# carry. The clock takes back 2%.
 #
 # ## What to remember
 #
@@ -733,30 +649,3 @@ show_figure("gemm_ladder_14")
 # phase, in which the other half counts.
 #
 # </details>
-
-# %% [markdown]
-# ## Appendix: Which thread holds which accumulator
-#
-# An epilogue with a bias has to know. The picture shows the first 64 columns of a warpgroup's 64×256 accumulators: each
-# warp has 16 rows, and each 8×8 block is spread over its lanes as in every `mma`.
-
-# %%
-show_wgmma()
-
-# %% [markdown]
-# **Exercise 14.12** (about 4 lines). Write `holder(m, n)`: the thread of the warpgroup (0 … 127) and its register (0 …
-# 127) that hold the accumulator at row m, column n of 64×256. Read it off the picture.
-
-
-# %%
-def holder(m, n):
-    ### BEGIN SOLUTION (about 4 lines)
-    warp, rest = divmod(m, 16)
-    half, row = divmod(rest, 8)
-    piece, column = divmod(n, 8)
-    return 32 * warp + 4 * row + column // 2, 4 * piece + 2 * half + column % 2
-    ### END SOLUTION
-
-
-# %%
-check("14.12", holder)

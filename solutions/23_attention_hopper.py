@@ -93,7 +93,7 @@ show_attention("ping-pong, overlap")
 #
 # P is the A operand of P V, and a wgmma can read A from registers. S is the accumulator of Q Kᵀ. If each thread's
 # accumulators are exactly the elements of A that the instruction reads from that thread, P never has to move. Are they?
-# Here are the accumulators, as in notebook 14 (the first 32 columns):
+# Here are the accumulators of a warpgroup (the first 32 columns):
 
 # %%
 show_wgmma(32)

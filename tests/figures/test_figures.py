@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
-from tests.stand_ins import MACHINE, UNKNOWN, multiplied, swept
+from tests.stand_ins import MACHINE, multiplied, swept
 from tutorlib.cli import app
 from tutorlib.draw.palette import MARK
 from tutorlib.figures import registry
@@ -33,14 +33,14 @@ def test_a_page_shows_the_rungs_up_to_its_own():
 def test_a_plot_has_six_lines_at_most():
     found = swept(*(rung.title for rung in LADDER))
     found = replace(found, facts={"mma_sync_tflops": 620.4})
-    for axes in (*gemm_ladder([found]).axes, *FIGURES["roofline"]([found]).axes):
+    for axes in gemm_ladder([found]).axes:
         assert len(axes.get_lines()) <= 6
 
 
 def test_a_rung_has_one_color_in_all_figures():
     found = swept(*(rung.title for rung in LADDER))
     shown = {}
-    for axes in (*gemm_ladder([found]).axes, *FIGURES["roofline"]([found]).axes, *gemm_ladder([found], "12").axes):
+    for axes in (*gemm_ladder([found]).axes, *gemm_ladder([found], "12").axes):
         for line in axes.get_lines():
             if line.get_label() in {rung.title for rung in LADDER}:
                 assert shown.setdefault(line.get_label(), line.get_color()) == line.get_color()
@@ -51,19 +51,6 @@ def test_it_shows_speeds_and_ratios():
     speed, ratio = gemm_ladder([swept("10 slow", "13 fast")]).axes
     assert lines(speed) == {"cuBLAS": pytest.approx([800] * 3), "10 slow": [100] * 3, "13 fast": [400] * 3}
     assert lines(ratio) == {"cuBLAS": [1, 1], "10 slow": [0.125] * 3, "13 fast": [0.5] * 3}
-
-
-def test_points_stand_at_their_intensity():
-    (axes,) = FIGURES["roofline"]([swept("slow", "fast")]).axes
-    roof, _, slow, _ = axes.get_lines()
-    assert list(slow.get_xdata()) == pytest.approx([512 / 3, 1024 / 3, 2048 / 3])  # 2n³ FLOP over 6n² bytes
-    assert roof.get_xdata()[1] == pytest.approx(989 / 4.8)
-    assert max(roof.get_ydata()) == pytest.approx(989)
-
-
-def test_no_roof_for_an_unknown_gpu():
-    with pytest.raises(NoData, match="hardware table"):
-        FIGURES["roofline"]([replace(swept("slow", "fast"), machine=UNKNOWN)])
 
 
 def sweep_of(points, **others):
@@ -204,7 +191,7 @@ def test_without_counters():
 
 
 SWEPT = ["attention_ladder", "gemm_any", "gemm_ladder", "gemm_models", "gemm_orders", "gemm_stages", "ladder"]
-SWEPT += ["roofline", "tile_heatmap"]
+SWEPT += ["tile_heatmap"]
 
 
 @pytest.fixture
@@ -229,10 +216,10 @@ class TestNoData:
     def test_the_command_goes_on_to_the_next_figure(self, tmp_path, monkeypatch):
         drawn = []
         monkeypatch.setattr(registry, "save", lambda name: drawn.append(name) or registry.FIGURES[name]())
-        done = CliRunner().invoke(app, ["plots", "roofline", "gemm_stages"])
+        done = CliRunner().invoke(app, ["plots", "gemm_orders", "gemm_stages"])
         assert done.exit_code == 0
-        assert drawn == ["roofline", "gemm_stages"]
-        assert "roofline: not measured yet" in done.output
+        assert drawn == ["gemm_orders", "gemm_stages"]
+        assert "gemm_orders: not measured yet" in done.output
 
 
 def test_an_unknown_figure_says_which_there_are():

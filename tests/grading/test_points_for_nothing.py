@@ -30,7 +30,6 @@ TABLES_ARE_ANSWERS = {
     "04.3": "there are few lengths of rows and sizes of elements and vectors",
     "10.2": "it takes no arguments",
     "10.3": "a warp has 32 lanes",
-    "13.5": "a warp has 32 lanes",
     "07.3": "the page asks for hints for three tiles",
 }
 MANY_SECONDS = ("10.10", "12.3", "23.3")

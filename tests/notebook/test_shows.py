@@ -15,6 +15,7 @@ from tutorlib import explain
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.course.answers import load_answers
 from tutorlib.draw.simulated import Story, WarpAccess, bank_grid_of, telling, timelines_of, worst_accesses
+from tutorlib.kernels.hopper.first import make_first_gemm
 from tutorlib.kernels.ladder import AMPERE_RUNGS
 from tutorlib.measuring import results
 from tutorlib.measuring.results import Point, SweepResults
@@ -39,8 +40,8 @@ __global__ void scale(float* x, float* y) {
 """
 
 
-def traced(host, *tensors):
-    compiled = compile_with_lines(host, [TensorSpec.like(t) for t in tensors])
+def traced(host, *tensors, arch="sm_80"):
+    compiled = compile_with_lines(host, [TensorSpec.like(t) for t in tensors], arch)
     with listening(Story):
         (report,) = simulate_host(compiled, {f"t{n}": tensor for n, tensor in enumerate(tensors)})
     return report
@@ -112,6 +113,15 @@ def test_a_buffer_for_each_stage_and_a_number_for_each_copy_into_it(three_stages
     first = grid.labels[1]
     assert next(label for label in first if label and label != "·") == "0"
     assert first.index("3") > max(n for n, label in enumerate(first) if label == "0")
+
+
+def test_a_stage_is_read_until_its_wgmmas_are_waited_for():
+    """Four K tiles in three stages of TMA loads; C's tile, the fifth, goes where the first stage was."""
+    a, b, c = (torch.randn(rows, 256).bfloat16() for rows in (128, 256, 128))
+    story = traced(make_first_gemm(stages=3), a, b, c, arch="sm_90a").heard
+    assert list(story.buffers.values()) == [[0, 3, 4], [1], [2]]
+    read = [{*step.reads} for step in story.steps if step.does in ("math", "wait")]
+    assert read == [{0}, {0, 1}, {0, 1}, {1, 2}, {1, 2}, {2, 3}, {2, 3}, {3}]
 
 
 def test_each_thread_in_its_bank(transpose):

@@ -30,68 +30,34 @@ from tutorlib.kernels.ladder import LADDER
 OWN = copy_of(first)  # as if it were the reader's
 
 
-@wrong("14.9", "library")
+@wrong("14.6", "library")
 @cute.jit
 def the_courses_loop(steps):
     """Leans on the course's own."""
     main_loop(steps)
 
 
-@wrong("14.9", "not jit")
+@wrong("14.6", "not jit")
 def not_compiled(steps):
     """No @cute.jit."""
     OWN.main_loop(steps)
 
 
-BITS = {64: 3, 32: 2, 16: 1}
-
-
 @right("14.1")
-def in_one_piece(rows, k, stages):
-    """No atom repeated: rows and stages simply follow each other."""
-    plain = cute.make_layout((rows, k, stages), stride=(k, 1, rows * k))
-    return cute.make_composed_layout(cute.make_swizzle(BITS[k], 4, 3), 0, plain)
-
-
-@right("14.2")
 def clipped_by_numpy(shape, tile, place):
     """NumPy's integers, and its clip; bits over 8."""
     size, step, at = map(np.array, (shape, tile, place))
     return np.clip(size - step * at, 0, step).prod() * 16 // 8, np.prod(step) << 1
 
 
-@right("14.3")
-def a_list_of_boxes(tma, s, g):
-    """A list; modes counted from the tensors' ranks."""
-    both = [cute.group_modes(tensor, 0, cute.rank(tensor) - 1) for tensor in (s, g)]
-    return list(cpasync.tma_partition(tma, 0, cute.make_layout((1, 1)), *both))
-
-
-@right("14.12")
-def by_a_layout(m, n):
-    """The inner product of coordinates and strides, in NumPy."""
-    coordinates = np.array([m % 8, m // 8 % 2, m // 16, n % 2, n // 2 % 4, n // 8])
-    return coordinates @ np.array([4, 0, 32, 0, 1, 0]), coordinates @ np.array([0, 2, 0, 1, 0, 4])
-
-
-@right("14.4")
-def sums_that_begin_with_0(tiled_mma, thread, sA, sB):
-    """Fills the accumulators, which the first wgmma forgets; shapes of nested modes by product_each."""
-    math = tiled_mma.get_slice(thread)
-    (m, *_), (n, *_) = (cute.product_each(s.shape) for s in (sA, sB))
-    tCrC = cute.make_rmem_tensor(tiled_mma.partition_shape_C((m, n)), Float32)
-    tCrC.fill(0.0)
-    return (math.make_fragment_A(math.partition_A(sA)), math.make_fragment_B(math.partition_B(sB)), tCrC)
-
-
-@right("14.8")
+@right("14.5")
 def by_numpy(step, stages, producer):
     """NumPy's divmod, and &."""
     turn, index = np.divmod(np.int32(step), np.int32(stages))
     return index, turn & 1 ^ np.int32(producer)
 
 
-@right("14.10")
+@right("14.7")
 @cute.jit
 def one_lane_sends(acc: Accumulators):
     """elect_one around the copy; meets first and rounds then; a fence of all that is asynchronous."""
@@ -107,7 +73,7 @@ def one_lane_sends(acc: Accumulators):
     cute.arch.cp_async_bulk_wait_group(0, read=True)
 
 
-@right("14.5")
+@right("14.2")
 @cute.jit
 def all_at_once(tiled_mma, tCrA, tCrB, tCrC, adds):
     """One cute.gemm, which loops over the K blocks and lets all but the first add."""
@@ -117,7 +83,7 @@ def all_at_once(tiled_mma, tCrA, tCrB, tCrC, adds):
     warpgroup.commit_group()
 
 
-@right("14.6")
+@right("14.3")
 @cute.jit
 def a_thread_for_each_stage(full, empty, stages: cutlass.Constexpr, warps: cutlass.Constexpr, thread):
     """Each stage's thread initializes its two mbarriers, and fences its own."""
@@ -135,7 +101,7 @@ def fill(steps, k_tile, stage):
     steps.load(k_tile, stage)
 
 
-@right("14.9")
+@right("14.6")
 @cute.jit
 def counts_by_itself(steps):
     """No PipelineState: a step's stage is its remainder, its round the quotient."""
@@ -166,7 +132,7 @@ def in_parts(steps, k_tile, stage):
         mbarrier_arrive(steps.full + stage)
 
 
-@right("14.7")
+@right("14.4")
 @cute.jit
 def frees_by_empty(steps):
     """An `empty` mbarrier in place of the block's barrier."""
@@ -191,34 +157,34 @@ def alone(steps, k_tile, first):
     cute.arch.sync_threads()
 
 
-@wrong("14.5", "library")
+@wrong("14.2", "library")
 def the_courses_multiply(tiled_mma, tCrA, tCrB, tCrC, adds):
     """Leans on the course's own."""
     multiply(tiled_mma, tCrA, tCrB, tCrC, adds)
 
 
-@wrong("14.5", "lacks")
+@wrong("14.2", "lacks")
 def issues_nothing(tiled_mma, tCrA, tCrB, tCrC, adds):
     """A fence and a commit, with no wgmma between them."""
     warpgroup.fence()
     warpgroup.commit_group()
 
 
-@wrong("14.6", "library")
+@wrong("14.3", "library")
 @cute.jit
 def the_courses_init(full, empty, stages, warps, thread):
     """Leans on the course's own."""
     init_barriers(full, empty, stages, warps, thread)
 
 
-@wrong("14.7", "library")
+@wrong("14.4", "library")
 @cute.jit
 def the_courses_one_stage(steps):
     """Leans on the course's own."""
     one_stage(steps)
 
 
-@wrong("14.10", "lacks", lesson=True)
+@wrong("14.7", "lacks", lesson=True)
 @cute.jit
 def vectors(acc: Accumulators):
     """Ordinary stores to shared memory."""
@@ -232,7 +198,7 @@ def vectors(acc: Accumulators):
     cute.arch.cp_async_bulk_wait_group(0, read=True)
 
 
-@wrong("14.10", "library")
+@wrong("14.7", "library")
 @cute.jit
 def the_courses_epilogue(acc: Accumulators):
     """Leans on the course's own."""
@@ -242,11 +208,11 @@ def the_courses_epilogue(acc: Accumulators):
 FIRST = copy_of(first)  # as if it were the reader's
 
 
-@wrong("14.11", "does not compile, launches nothing")
+@wrong("14.8", "does not compile, launches nothing")
 @cute.jit
 def launches_nothing(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
     """No kernel."""
 
 
 RIGHT_ONES = copy_of(p14)
-right_holder, right_bytes, right_ring = RIGHT_ONES.holder, RIGHT_ONES.tma_bytes, RIGHT_ONES.ring
+right_bytes, right_ring = RIGHT_ONES.tma_bytes, RIGHT_ONES.ring

@@ -14,7 +14,7 @@ from tutorlib.simulate.ptx import Report
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Instruction, Kernel
 from tutorlib.simulate.ptx.meetings import Running
-from tutorlib.simulate.ptx.memory import AsyncCopies, Listener
+from tutorlib.simulate.ptx.memory import Access, AsyncCopies, Listener
 from tutorlib.simulate.ptx.report import BANKS, NO_ACCESS, WAVEFRONT, WORD, wavefronts_of_warps
 
 BLUE, YELLOW, ORANGE, SKY, GREEN, PINK, TEAL, GRAY = CATEGORIES
@@ -98,7 +98,8 @@ class Story(Listener):
     """The first block of a launch as steps, with the contents of its shared memory at each: `with listening(Story)`.
 
     Copies become contents when they are issued, and count as arrived when a wait covers the group that they are
-    committed to. Groups are counted for all warps that commit together. events: the first MOST_EVENTS.
+    committed to. Groups are counted for all warps that commit together. TMA's are contents for each phase of an
+    mbarrier, and are read from a wgmma's issue until its warps wait for it. events: the first MOST_EVENTS.
     """
 
     follows = True
@@ -112,6 +113,33 @@ class Story(Listener):
         self.issuing: int | None = None  # the contents that copies are being issued into
         self.writing: int | None = None
         self.groups: list[int | None] = []  # committed and not yet waited for; None is an empty one
+        self.loading: list[tuple[tuple[int, int], np.ndarray]] = []  # by TMA: mbarrier and phase, pieces
+        self.by_phase: dict[tuple[int, int], int] = {}  # mbarrier and phase → contents
+        self.stored: list[np.ndarray] = []  # pieces that the instruction lets TMA read
+        self.products: dict[frozenset[int], dict[int, set[int]]] = {}  # warps → the step of each group → what it reads
+
+    def on_bulk_load(self, slot: int, mbarrier: int, phase: int, starts: np.ndarray) -> None:
+        if not slot and not self.geometry.first:
+            self.loading.append(((mbarrier, phase), np.unique(starts // PIECE)))
+
+    def on_bulk_arrival(self, slot: int, mbarrier: int, phase: int) -> None:
+        if not self.geometry.first and not slot and (number := self.by_phase.get((mbarrier, phase))) is not None:
+            self.contents[number].arrived = len(self.steps)
+
+    def on_proxy_read(self, access: Access) -> None:
+        pieces = np.unique(access.starts[access.slots == 0] // PIECE)
+        if self.geometry.first or not len(pieces):
+            return
+        if access.agent != "wgmma":
+            self.stored.append(pieces)
+        elif self.steps:  # a wgmma reads when all warps of its warpgroup have come, after its event
+            groups = self.products.setdefault(self.steps[-1].warps, {})
+            groups.setdefault(len(self.steps), set()).update(self.held(pieces))
+            self.steps[-1].reads |= self.held(pieces)
+
+    def held(self, pieces: np.ndarray) -> set[int]:
+        """The numbers of the contents of these pieces."""
+        return {int(n) for n in self.owner[pieces]} - {-1}
 
     def on_instruction(
         self, site: int, instruction: Instruction, lanes: np.ndarray, latest: dict[Any, tuple[np.ndarray, int]]
@@ -136,6 +164,13 @@ class Story(Listener):
         if event.does in ("read", "barrier"):
             self.writing = None
         match event.does:
+            case "store":
+                step.reads |= self.held(np.concatenate([*self.stored, pieces]))
+                self.stored.clear()
+            case "bulk load":
+                for key, loaded in self.loading:
+                    self.by_phase[key] = self.fill(self.by_phase.get(key), loaded)
+                self.loading.clear()
             case "issue" if len(pieces):
                 self.issuing = self.fill(self.issuing, pieces)
             case "write" if len(pieces):
@@ -150,13 +185,17 @@ class Story(Listener):
                     if number is not None and self.contents[number].arrived is None:
                         self.contents[number].arrived = len(self.steps) - 1
                 self.groups = self.groups[done:]
+                for groups in (groups for warps, groups in self.products.items() if warps & event.warps):
+                    for number in list(groups)[: max(len(groups) - event.open_groups, 0)]:
+                        del groups[number]
             case "read":
-                step.reads |= {int(n) for n in self.owner[pieces]} - {-1}
+                step.reads |= self.held(pieces)
 
     def step_of(self, event: BlockEvent) -> WarpStep:
         """The step that the event belongs to: neighbors of a kind, of the same warps, are one."""
         if not self.steps or (self.steps[-1].does, self.steps[-1].warps) != (event.does, event.warps):
-            self.steps.append(WarpStep(event.does, event.warps))
+            read = {n for groups in self.products.values() for group in groups.values() for n in group}
+            self.steps.append(WarpStep(event.does, event.warps, read))
         return self.steps[-1]
 
     def fill(self, number: int | None, pieces: np.ndarray) -> int:
@@ -210,7 +249,7 @@ def band(story: Story, together: list[list[int]], steps: range) -> CellGrid:
     title = [f"{span} ({len(story.steps)} in all)"]
     if steps.start == 0:
         title = ["the first block, step by step", *key_of(story.steps)]
-        if any(step.does == "issue" for step in story.steps):
+        if any(step.does in ("issue", "bulk load") for step in story.steps):
             title.append(
                 "buffers of shared memory: gray: a copy is in flight · pale: it has landed · colored: being read"
             )
@@ -375,15 +414,15 @@ def bank_grid_of(access: WarpAccess) -> CellGrid:
     )
 
 
-def picture_of(reports: Sequence[Report]) -> Picture | None:
+def picture_of(reports: Sequence[Report], banks: bool = True) -> Picture | None:
     """For each launch its first block's time, then the banks of the accesses that waste most; None without a launch."""
-    grids = [grid for report in reports for grid in drawings(report)]
+    grids = [grid for report in reports for grid in drawings(report, banks)]
     widest = max((len(name) for grid in grids for name in grid.down), default=0)
     aligned = [replace(grid, down=[name.rjust(widest) for name in grid.down]) for grid in grids]
     return figure(aligned, stacked=True, largest=CELL) if grids else None
 
 
-def drawings(report: Report) -> Iterator[CellGrid]:
+def drawings(report: Report, banks: bool) -> Iterator[CellGrid]:
     """report: of a launch to which a `Story` listened."""
     yield from timelines_of(report.heard)
-    yield from map(bank_grid_of, telling(worst_accesses(report)))
+    yield from map(bank_grid_of, telling(worst_accesses(report)) if banks else ())

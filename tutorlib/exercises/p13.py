@@ -1,10 +1,13 @@
-"""Exercises of notebook 13: any number of stages, what they cost, and the fastest configuration."""
+"""Exercises of notebook 13: any number of stages, what they cost, slow configurations, and a column-major A."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
 from random import Random
+from typing import Any
+
+from tensor_layouts import Layout, mode, size
 
 from tutorlib.checking import facts
 from tutorlib.checking.cute import CuteExercise
@@ -55,8 +58,38 @@ def kernel(smem: int, registers: Sequence[int], threads: int = 256) -> Callable[
 # 13.1, 13.3 to 13.6 ---------------------------------------------------------------------------------------------------
 
 
-def trans_row(lane: int) -> tuple[int, int]:
-    return lane // 8 % 2 * 8, lane // 16 * 8 + lane % 8
+def m_major(threads: int) -> tuple:
+    return ((8, 1), (1, 0)), ((8, threads // 8), (1, 8)), ((64, 8), (1, 64))
+
+
+def wrong_layouts(got: Any, threads: int) -> str | None:
+    """What is wrong with a result of `m_major`, or None."""
+    try:
+        values, lanes, atom = (Layout(*plain(pair)) for pair in got)
+        shapes = [tuple(size(mode(layout, n)) for n in range(2)) for layout in (values, lanes, atom)]
+    except Exception:
+        return "it should give three layouts of two modes, each a pair (shape, stride)"
+    if shapes[0] != (8, 1) or [values(m, 0) for m in range(8)] != list(range(8)):
+        return "values should number eight neighbors along M, whose 16 bytes are one copy"
+    places = {lanes(m, k): (m, k) for m, k in product(*map(range, shapes[1]))}
+    if size(lanes) != threads or set(places) != set(range(threads)):
+        return "lanes should name each thread of the block once"
+    for thread in range(threads):
+        (m, k), (first, of) = places[thread], places[thread // 8 * 8]
+        if first % 8 or (m, k) != (first + thread % 8, of):
+            return f"threads {thread // 8 * 8} and {thread} should copy parts of the same 128 bytes of A"
+    offsets = {place: atom(*place) for place in product(range(64), range(8))}
+    vectors = all(offsets[m, k] == offsets[m // 8 * 8, k] + m % 8 for m, k in offsets)
+    if shapes[2] != (64, 8) or set(offsets.values()) != set(range(512)) or not vectors:
+        return "atom should be (64, 8), without gaps, eight neighbors along M next to each other"
+    for m in range(0, 64, 8):
+        if len({(offsets[m, k] >> 3 ^ offsets[m, k] >> 6) % 8 for k in range(8)}) < 8:
+            return f"the eight vectors of one ldmatrix, m = {m} at eight k, should be in different banks once swizzled"
+    return None
+
+
+def plain(nested: Any) -> Any:
+    return tuple(map(plain, nested)) if isinstance(nested, list | tuple) else int(nested)
 
 
 gemm_exercise = partial(CuteExercise.of, problem=gemm("bf16"), bench_shape=BENCH)
@@ -119,13 +152,10 @@ EXERCISES = (
         library=of_course("ampere.gemm", "in_eights") | COURSE_LOOPS,
     ),
     value_exercise(
-        ("13.5", "trans_row", 2),
-        trans_row,
-        {
-            "matrix 0, lanes 0 to 7": [(lane,) for lane in range(8)],
-            "matrix 1, lanes 8 to 15": [(lane,) for lane in range(8, 16)],
-            "matrices 2 and 3, lanes 16 to 31": [(lane,) for lane in range(16, 32)],
-        },
+        ("13.5", "m_major", 3),
+        m_major,
+        {"blocks": beside([(128,), (256,)], lambda rng: (64 * rng.randint(1, 16),))},
+        holds=wrong_layouts,
     ),
     gemm_exercise(
         ("13.6", "A column-major", 8),

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from itertools import product
 from random import Random
 from typing import Any
 
@@ -12,7 +11,7 @@ from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import Small, inside
 from tutorlib.checking.randomness import beside
 from tutorlib.checking.values import same
-from tutorlib.exercises.judges.hopper import first_gemm, with_ring_layout
+from tutorlib.exercises.judges.hopper import first_gemm
 from tutorlib.exercises.values import value_exercise
 from tutorlib.machine.features import WGMMA
 from tutorlib.problems.catalogue import gemm
@@ -26,7 +25,7 @@ FEW_K_TILES = (1, 64, 136)
 RINGS: Small = {(129, 64, 200): {"ring": (3, 32)}, FEW_K_TILES: {"ring": (4, 64)}}
 LONG = (1, 64, 8200)  # more K tiles than any other number on the page
 
-# 14.2 tma_bytes -------------------------------------------------------------------------------------------------
+# 14.1 tma_bytes -------------------------------------------------------------------------------------------------
 
 
 def tma_bytes(shape: tuple[int, int], tile: tuple[int, int], place: tuple[int, int]) -> tuple[int, int]:
@@ -61,17 +60,7 @@ def some_tile(inside: bool = False, beyond: int = 0) -> Callable[[Random], tuple
     return draw
 
 
-# 14.12 holder ----------------------------------------------------------------------------------------------------
-
-
-def holder(m: int, n: int) -> tuple[int, int]:
-    warp, row = divmod(m, 16)
-    half, row = divmod(row, 8)
-    atom, column = divmod(n, 8)
-    return 32 * warp + 4 * row + column // 2, column % 2 + 2 * half + 4 * atom
-
-
-# 14.8 ring ------------------------------------------------------------------------------------------------------
+# 14.5 ring ------------------------------------------------------------------------------------------------------
 
 
 def ring(step: int, stages: int, producer: bool) -> tuple[int, int]:
@@ -97,7 +86,7 @@ def some_step(rounds: int, *producer: bool) -> Callable[[Random], tuple]:
     return draw
 
 
-# 14.9 main_loop -------------------------------------------------------------------------------------------------
+# 14.6 main_loop -------------------------------------------------------------------------------------------------
 
 HOPPER = ("cp.async.bulk.tensor", "mbarrier", "wgmma", "stmatrix")
 
@@ -140,14 +129,8 @@ wgmma_exercise = partial(
 )
 
 EXERCISES = (
-    wgmma_exercise(
-        ("14.1", "ring_layout", 3),
-        part=inside(with_ring_layout, "ring_layout", small=NARROW, jit=False),
-        shapes=SHAPES[:2],
-        library=course("ring_layout") | of_course("hopper.pipeline", "smem_layout"),
-    ),
     value_exercise(
-        ("14.2", "tma_bytes", 3),
+        ("14.1", "tma_bytes", 3),
         tma_bytes,
         {
             "tiles inside": beside(tiles_at((512, 256)), some_tile(inside=True)),
@@ -155,29 +138,26 @@ EXERCISES = (
             "tiles outside": beside(tiles_at((200, 72), beyond=2), some_tile(beyond=2)),
         },
     ),
-    wgmma_exercise(("14.3", "boxes", 2), part=inside(first_gemm, "boxes", jit=False), library=course("boxes")),
-    value_exercise(
-        ("14.12", "holder", 3),
-        holder,
-        {
-            "the first 8 × 8": beside(
-                list(product(range(8), range(8))), lambda rng: (rng.randrange(8), rng.randrange(256))
-            ),
-            "one warp's 16 rows": beside(
-                list(product(range(16), range(32))), lambda rng: (rng.randrange(16), rng.randrange(256))
-            ),
-            "a warpgroup's 64 × 256": beside(
-                list(product(range(0, 64, 3), range(0, 256, 5))), lambda rng: (rng.randrange(64), rng.randrange(256))
-            ),
-        },
+    wgmma_exercise(
+        ("14.2", "multiply", 4),
+        part=inside(first_gemm, "multiply", small=NARROW, jit=False),
+        rules=A_GROUP_IN_EACH_STEP,
+        library=course("multiply"),
     ),
     wgmma_exercise(
-        ("14.4", "fragments", 3),
-        part=inside(first_gemm, "fragments", small=NARROW, jit=False),
-        library=course("wgmma_fragments"),
+        ("14.3", "init_barriers", 3),
+        part=inside(first_gemm, "barriers", small={shape: {"ring": (3, 64)} for shape in SIMULATED}),
+        rules=TWO_BARRIERS,
+        library=course("init_barriers"),
+    ),
+    wgmma_exercise(
+        ("14.4", "one_stage", 4),
+        part=inside(first_gemm, "main_loop", small=RINGS),
+        rules=A_BARRIER_IN_EACH_STEP,
+        library=course("one_stage", "fill_stage", "main_loop"),
     ),
     value_exercise(
-        ("14.8", "ring", 2),
+        ("14.5", "ring", 2),
         ring,
         {
             "the consumer, one round": beside(steps(producer=False, rounds=1), some_step(1, False)),
@@ -189,7 +169,7 @@ EXERCISES = (
         holds=wrong_step,
     ),
     wgmma_exercise(
-        ("14.9", "main_loop", 6),
+        ("14.6", "main_loop", 6),
         part=inside(first_gemm, "main_loop", small=RINGS),
         rules=(
             *LOOP_RULES,
@@ -204,38 +184,19 @@ EXERCISES = (
         library=course("main_loop", "fill_stage", "one_stage"),
     ),
     wgmma_exercise(
-        ("14.10", "store by TMA", 4),
+        ("14.7", "store by TMA", 4),
         part=inside(first_gemm, "epilogue", small=NARROW),  # so narrow that a tile of C lies over stages of B, too
         rules=A_TILE_ONCE,
         library=course("store_by_tma"),
     ),
     wgmma_exercise(
-        ("14.11", "Hopper GEMM", 5),
+        ("14.8", "Hopper GEMM", 5),
         spills=False,
         rules=(no_padding, groups >= 1, *A_FENCE_FOR_EACH_BOX),
         shapes=(*SHAPES, LONG),
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
-        library=COURSE_KERNELS  # not `boxes`, which make_accumulators calls
-        | course("ring_layout", "wgmma_fragments", "multiply", "init_barriers", "fill_stage", "one_stage")
-        | course("main_loop", "store_by_tma"),
-    ),
-    wgmma_exercise(
-        ("14.5", "multiply", 4),
-        part=inside(first_gemm, "multiply", small=NARROW, jit=False),
-        rules=A_GROUP_IN_EACH_STEP,
-        library=course("multiply"),
-    ),
-    wgmma_exercise(
-        ("14.6", "init_barriers", 3),
-        part=inside(first_gemm, "barriers", small={shape: {"ring": (3, 64)} for shape in SIMULATED}),
-        rules=TWO_BARRIERS,
-        library=course("init_barriers"),
-    ),
-    wgmma_exercise(
-        ("14.7", "one_stage", 4),
-        part=inside(first_gemm, "main_loop", small=RINGS),
-        rules=A_BARRIER_IN_EACH_STEP,
-        library=course("one_stage", "fill_stage", "main_loop"),
+        library=COURSE_KERNELS
+        | course("multiply", "init_barriers", "fill_stage", "one_stage", "main_loop", "store_by_tma"),
     ),
 )

@@ -1,31 +1,25 @@
-"""Speeds over sizes: the ladders of GEMMs and of attention, and the roofline."""
+"""Speeds over sizes: the ladders of GEMMs and of attention."""
 
 import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from statistics import median
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tutorlib.draw.palette import INK, MARK
 from tutorlib.figures.style import (
-    baseline_speeds,
     baseline_style,
     draw_ratios,
     draw_speeds,
-    kernel_lines,
     kernel_style,
     label_ends,
-    powers_of_two,
     say_where,
     tidy_axes,
 )
-from tutorlib.machine.features import HARDWARE
 from tutorlib.measuring.results import NoData, SweepResults, all_sweep_results, known_sweeps
-from tutorlib.problems.catalogue import gemm
 from tutorlib.problems.problem import Shape
 
 FAMILIES: dict[str, Callable[[str], bool]] = {  # a rung's title begins with its notebook
@@ -113,44 +107,6 @@ def draw_roof(axes: Axes, swept: SweepResults) -> None:
             f"mma.sync alone, {ceiling:,.0f} TFLOP/s", (0, ceiling), (6, 4), color=INK,
             xycoords=("axes fraction", "data"), textcoords="offset points",
         )  # fmt: skip
-
-
-SPEEDS = (10, 20, 50, 100, 200, 500, 1000, 2000)  # TFLOP/s at the ticks of an axis
-
-
-def draw_roofline(axes: Axes, swept: SweepResults) -> None:
-    """The first and the last rung of each family of instructions at each square size, under the datasheet's two roofs.
-
-    Both axes are logarithmic. A point's intensity assumes that every input is read from memory once and the output
-    written once.
-    """
-    hardware = HARDWARE[swept.gpu]
-    problem, baseline = gemm("bf16"), baseline_speeds(swept)
-    intensity = {size: problem.flops((size,) * 3) / problem.bytes((size,) * 3) for size in baseline}
-    peak, ridge = hardware.flops["bf16"], hardware.flops["bf16"] / hardware.bandwidth
-    left, right = min(*intensity.values(), ridge) / 2, max(*intensity.values(), ridge) * 1.4
-    low, high = left * hardware.bandwidth / 1e12, peak / 1e12
-    axes.plot([left, ridge, right], [low, high, high], color=INK, linewidth=2.5)
-    words: dict[str, Any] = {"textcoords": "offset points", "color": INK}
-    axes.annotate(f"memory, {hardware.bandwidth / 1e12:.1f} TB/s", (left, low), (36, 2), va="top", **words)
-    axes.annotate(f"tensor cores, {high:,.0f} TFLOP/s", (right, high), (0, 7), ha="right", **words)
-    axes.plot([intensity[size] for size in baseline], list(baseline.values()), **baseline_style(swept))
-    families = ([name for name in swept.names if belongs(name)] for belongs in FAMILIES.values())
-    shown = {name for names in families for name in (*names[:1], *names[-1:])}
-    for points, look in kernel_lines(replace(swept, points=tuple(p for p in swept.points if p.name in shown))):
-        measured = [point.measurement for point in points]
-        axes.plot([intensity[m.shape[0]] for m in measured], [m.tflops or 0 for m in measured], **look)
-    lowest = min(low, *(point.measurement.tflops or low for point in swept.points)) / 1.3
-    axes.set(xscale="log", yscale="log", ylim=(lowest, 1.5 * high), ylabel="speed, TFLOP/s")
-    named = powers_of_two(swept)
-    axes.set_xticks([intensity[size] for size in named], [f"{intensity[size]:.0f}\n{size}" for size in named])
-    speeds = [speed for speed in SPEEDS if lowest < speed < 1.5 * high]
-    axes.set_yticks(speeds, map(str, speeds))
-    axes.minorticks_off()
-    axes.set_xlabel("arithmetic intensity, FLOP per byte of A, B and C; below it M = N = K")
-    say_where(axes, swept)
-    tidy_axes(axes)
-    label_ends(axes)
 
 
 KINDS = {"attention_full": "all keys", "attention_causal": "causal"}  # sweep → which keys a query sees

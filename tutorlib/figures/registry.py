@@ -33,7 +33,6 @@ FIGURES: dict[str, Callable[..., Figure]] = {
     "gemm_orders": by_gpu("gemm_orders", (13, 4.6), maps.draw_orders, columns=2),
     "gemm_stages": by_gpu("gemm_stages", (9.5, 4.8), maps.draw_stages),
     "ladder": ladders.ladder_in_brief,
-    "roofline": by_gpu("gemm_rungs", (12, 5.4), ladders.draw_roofline, in_table=True),
     "tile_heatmap": by_gpu("tile_space", (9.5, 6.2), maps.draw_space),
 }
 

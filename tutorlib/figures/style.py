@@ -9,8 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tutorlib.draw.palette import FAINT, INK, LINES, SHADES
-from tutorlib.machine.features import hardware_of
-from tutorlib.measuring.results import NoData, Point, SweepResults, all_sweep_results
+from tutorlib.measuring.results import Point, SweepResults, all_sweep_results
 from tutorlib.measuring.timing import Measurement
 
 APART = 0.065  # of the height of a plot: the least distance between two labels
@@ -49,16 +48,13 @@ def rows(
     draw: Callable[..., None],
     everything: Sequence[SweepResults] | None = None,
     columns: int = 1,
-    in_table: bool = False,
 ) -> Figure:
     """A figure with a row for each GPU on which a sweep ran. Raises NoData.
 
     size: of a row, in inches. draw: takes the axes of its panels and the sweep's results. everything: these results;
-    None: all that are stored. in_table: leaves out GPUs that the hardware table does not have.
+    None: all that are stored.
     """
-    found = [swept for swept in everything or all_sweep_results(sweep) if not in_table or hardware_of(swept.gpu)]
-    if not found:
-        raise NoData("the hardware table has none of the GPUs that were measured")
+    found = everything or all_sweep_results(sweep)
     figure = Figure(figsize=(size[0], size[1] * len(found)), layout="constrained")
     for panels, swept in zip(figure.subplots(len(found), columns, squeeze=False), found, strict=True):
         draw(*panels, swept)

@@ -17,6 +17,7 @@ import cutlass
 import torch
 from cutlass import cute
 from cutlass.cute.nvgpu import warpgroup
+from cutlass.pipeline import PipelineUserType, make_pipeline_state
 from torch import Tensor
 from torch.nn.functional import silu
 
@@ -32,7 +33,7 @@ from tutorlib.kernels.attention import hopper_backward
 from tutorlib.kernels.attention import launch as attention_launch
 from tutorlib.kernels.attention.schedule import AttentionConfig
 from tutorlib.kernels.cpp import BENCH, PROMISES, WAYS, Variant, blocks_of, in_tiles
-from tutorlib.kernels.hopper import torch_gemm
+from tutorlib.kernels.hopper import first, torch_gemm
 from tutorlib.kernels.hopper.choose import choose
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.first import make_first_gemm
@@ -284,9 +285,13 @@ def multiply_alone(steps: Steps) -> None:
             steps.multiply(0)
 
 
-def repeated() -> Problem:
-    """The product that `multiply_alone` computes: that of the first K block, once for each."""
-    return replace(GEMM, reference=lambda a, b: a.shape[1] // 16 * (a[:, :16] @ b[:, :16].mT))
+def repeated(columns: int = 16, times: int = 0) -> Problem:
+    """The product of the first columns of A and B, once for each that K has so many, or `times`."""
+
+    def reference(a: Tensor, b: Tensor) -> Tensor:
+        return (times or a.shape[1] // columns) * (a[:, :columns] @ b[:, :columns].mT)
+
+    return replace(GEMM, reference=reference)
 
 
 def mma_sync_alone() -> dict[str, Any]:
@@ -358,6 +363,61 @@ def gemm_pitch() -> Sweep:
 
 
 # Notebooks 14 and 15: Hopper's GEMM -----------------------------------------------------------------------------------
+
+
+@cute.jit
+def wgmma_alone(steps: first.Steps) -> None:
+    """A main loop that loads one K tile and multiplies it at every step."""
+    if steps.loads_too:
+        first.fill_stage(steps, 0, 0)
+    cute.arch.mbarrier_wait(steps.full, 0)
+    steps.multiply(0, True)
+    for _ in cutlass.range(steps.k_tiles - 1, unroll=1):
+        steps.multiply(0, False)
+        warpgroup.wait_group(1)
+    warpgroup.wait_group(0)
+
+
+@cute.jit
+def tma_alone(steps: first.Steps) -> None:
+    """A main loop that loads every K tile and multiplies the first."""
+    if steps.loads_too:
+        for k_tile in cutlass.range(cutlass.min(steps.stages, steps.k_tiles), unroll=1):
+            first.fill_stage(steps, k_tile, k_tile)
+    state = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
+    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+        cute.arch.mbarrier_wait(steps.full + state.index, state.phase)
+        if k_tile == 0:
+            steps.multiply(0, True)
+            warpgroup.wait_group(0)
+        with cute.arch.elect_one():
+            cute.arch.mbarrier_arrive(steps.empty + state.index)
+        ahead = k_tile + steps.stages
+        if steps.loads_too and ahead < steps.k_tiles:
+            cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
+            first.fill_stage(steps, ahead, state.index)
+        state.advance()
+
+
+def hopper_account() -> Sweep:
+    """Notebook 14's kernel by stages, and what it is made of alone."""
+
+    def candidate(name: str, loop: Any, stages: int = first.STAGES, problem: Problem = GEMM) -> Candidate:
+        host = make_first_gemm(first.Parts(main_loop=loop), stages)
+        return Candidate(name, CuteLauncher(host, problem), needs=WGMMA, problem=problem)
+
+    mma_sync = make_gemm(GemmConfig(), multiply_alone)
+    candidates = (
+        candidate("4 stages", first.main_loop),
+        candidate("3 stages", first.main_loop, 3),
+        candidate("2 stages", first.main_loop, 2),
+        candidate("1 stage", first.one_stage, 2),
+        candidate("wgmma alone", wgmma_alone, problem=repeated(64)),
+        candidate("TMA alone", tma_alone, problem=repeated(64, 1)),
+        Candidate("mma.sync alone", CuteLauncher(mma_sync, repeated()), problem=repeated()),
+    )
+    return Sweep(GEMM, candidates, cubes(4096))
+
 
 HOPPER_LEVERS: dict[str, dict[str, Any]] = {  # what notebook 15 adds to notebook 14's kernel, one by one
     "warp-specialized": {"persistent": False},
@@ -859,13 +919,14 @@ SWEEPS: dict[str, Callable[[], Sweep]] = {
     "cpp_ways": lambda: cpp_gemms(WAYS, cubes(4096, 8192)),
     "gemm_rungs": lambda: Sweep(GEMM, rungs(GEMM), SQUARES, look=mma_sync_alone),
     "gemm_stages": lambda: staged(STAGED, SQUARES[:1]),
-    "gemm_unfitted": lambda: staged(STAGED, SQUARES[2:3]),
+    "gemm_unfitted": lambda: staged(STAGED, cubes(2048, 3072)),
     "gemm_depth": lambda: staged(DEEP, DEPTHS),
     "gemm_orders": gemm_orders,
     "gemm_pitch": gemm_pitch,
     "gemm_waves": gemm_waves,
     "gemm_any": gemm_any,
     "gemm_unseen": gemm_unseen,
+    "hopper_account": hopper_account,
     "hopper_levers": hopper_levers,
     "hopper_tiles": lambda: in_pairs(TILE_PAIRS, LARGE[:2]),
     "hopper_short": lambda: in_pairs(SHORT_PAIRS, ((4096, 4096, 256), (8192, 8192, 256))),

@@ -57,7 +57,7 @@ class KernelWork(Listener):
     def restart(self) -> None:
         self.bulk_phases.fill(0)
 
-    def on_bulk_load(self, slot: int, mbarrier: int, phase: int) -> None:
+    def on_bulk_load(self, slot: int, mbarrier: int, phase: int, starts: np.ndarray) -> None:
         self.bulk = True
         self.bulk_phases[slot, mbarrier] = max(phase, self.bulk_phases[slot, mbarrier])
 

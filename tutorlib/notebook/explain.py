@@ -27,6 +27,7 @@ def explain(
     constants: Sequence[Any] = (),
     dynamic: bool = False,
     block: Sequence[int] = (),
+    banks: bool = True,
 ) -> "Picture | None":
     """Simulate a kernel, print a report, and return a drawing of its first block: call it last in a cell.
 
@@ -39,7 +40,7 @@ def explain(
     It needs no GPU and takes 1 to 4 seconds. The report says whether the result is right (for an exercise), names each
     hazard with its line, and gives the wavefronts or sectors of each line that accesses memory, with "!" if it takes
     more than necessary. The drawing shows, from top to bottom, the warps step by step with the contents of each buffer
-    of shared memory, and the banks of the accesses that waste the most wavefronts.
+    of shared memory, and, unless `banks` is False, the banks of the accesses that waste the most wavefronts.
 
     shape: of an exercise, by its problem's dims (M, N, K); (): the first of its sizes, which has several blocks.
     arguments: in the kernel's order; tensors on a GPU are copied to the host, and the kernel writes to the copies.
@@ -73,7 +74,7 @@ def explain(
         return None
     for report in reports:
         print(describe(report))
-    return picture_of(reports)
+    return picture_of(reports, banks)
 
 
 def of_exercise(id: str, answer: Any, shape: "Shape") -> "list[Report]":

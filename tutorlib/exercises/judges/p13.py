@@ -23,51 +23,70 @@ from tutorlib.simulate.ptx.report import Report
 
 # Answers that configure the GEMM of `kernels.ampere`.
 
-SIZE, SMS = 4096, 132  # of C, and of an H100
-INTENSITY, WARPS, TILES, KIB, BUSY = 23, 8, 2, 48, 96  # what the five fastest of the page's table have, at least
+SIZES, SMS = ((4096, 4096), (3072, 3072), (2048, 3072)), 132  # of C, and of an H100
+INTENSITY, WARPS, TILES, KIB, BUSY = 20, 8, 2, 48, 0.85  # below any, a configuration is ruled out
+MOST = GemmConfig((128, 256, 32), (2, 4), 4)  # where it passes, 23 FLOP for each byte are asked for
 
 
 @dataclass(frozen=True, kw_only=True)
 class Configured(Part):
-    """A function without arguments that returns a GemmConfig; the kernel has notebook 12's order."""
+    """A function of C's rows and columns that returns a GemmConfig; the kernel has notebook 12's order."""
 
     def host(self, answer: Answer, simulated: Shape = ()) -> HostFunction:
         from tutorlib.kernels.ampere.gemm import in_eights, make_gemm
         from tutorlib.kernels.ampere.main_loops import multistage
 
-        return make_gemm(need_callable(answer)(), multistage, in_eights)
+        return make_gemm(need_callable(answer)(*SIZES[0]), multistage, in_eights)
 
     def look(self, answer: Answer, points: float) -> Verdict | None:
-        config, fault = attempt(need_callable(answer), ())
-        if fault:
-            return wrong(fault.what)
-        if not isinstance(config, GemmConfig):
-            return wrong(Flaw(f"it returns {config!r}, not a GemmConfig.", Fail.GIVES(type=type(config).__name__)))
-        if config.stages < 2:
-            return wrong(Flaw(f"{count(config.stages, 'stage')}: the loop needs two or more.", Fail.CONFIG))
-        if slow := self.too_slow(answer, config):
-            return Verdict(points / 2, (slow, "The exercise's table has the five numbers."))
+        for size in SIZES:
+            config, fault = attempt(need_callable(answer), size)
+            if fault:
+                return wrong(fault.what)
+            if not isinstance(config, GemmConfig):
+                return wrong(Flaw(f"it returns {config!r}, not a GemmConfig.", Fail.GIVES(type=type(config).__name__)))
+            if config.stages < 2:
+                return wrong(Flaw(f"{count(config.stages, 'stage')}: the loop needs two or more.", Fail.CONFIG))
+            if slow := too_slow(config, *size):
+                return Verdict(points / 2, (slow, "The table above the exercise has the five numbers."))
         return None
 
-    def too_slow(self, answer: Answer, config: GemmConfig) -> str:
-        """A number by which it is not among the fast ones, as a sentence, or ""."""
-        compiled = compile_cute(self.host(answer), [TensorSpec((SIZE, SIZE), "bf16")] * 3, "sm_90a")
-        if compiled.spill_bytes:
-            return ""  # the check says so
-        (m, n, k), (down, across), ahead = config.tile, config.warps, config.stages - 1
-        rows, columns = config.grid(SIZE, SIZE)
-        blocks = blocks_per_sm(H100, config.smem_bytes, compiled.registers, config.threads)
-        for has, least, of in (
-            (m * n / (m * (across + 1) + n * (down + 1)), INTENSITY, "FLOP for each byte of shared-memory traffic"),
-            (blocks * config.threads // 32, WARPS, "warps on an SM"),
-            (blocks * ahead, TILES, "K tiles in flight on an SM"),
-            (blocks * ahead * (m + n) * k * 2 / 1024, KIB, "KiB in flight on an SM"),
-            (100 * SIZE**2 / (-(-rows * columns // SMS) * SMS * m * n), BUSY, f"% by 12.6's count at {SIZE}³"),
-        ):
-            if has < least:
-                what = f"it fits, and has {int(has)} {of}; the five fastest have {least} or more."
-                return Flaw(what, Fail.SLOW)
+
+def intensity(config: GemmConfig) -> float:
+    """FLOP for each byte of shared-memory traffic."""
+    (m, n, _), (down, across) = config.tile, config.warps
+    return m * n / (m * (across + 1) + n * (down + 1))
+
+
+def busy(config: GemmConfig, rows: int, columns: int) -> float:
+    """The share of the SMs' time that a C of this size fills."""
+    down, across = config.grid(rows, columns)
+    return rows * columns / (-(-down * across // SMS) * SMS * config.tile[0] * config.tile[1])
+
+
+def too_slow(config: GemmConfig, rows: int, columns: int) -> str:
+    """A number that rules it out for a C of this size, as a sentence; "" also where it spills: the check says that."""
+    from tutorlib.kernels.ampere.gemm import in_eights, make_gemm
+    from tutorlib.kernels.ampere.main_loops import multistage
+
+    host = make_gemm(config, multistage, in_eights)
+    compiled = compile_cute(host, [TensorSpec(SIZES[0], "bf16")] * 3, "sm_90a")
+    if compiled.spill_bytes:
         return ""
+    blocks = blocks_per_sm(H100, config.smem_bytes, compiled.registers, config.threads)
+    in_flight = blocks * (config.stages - 1)
+    enough = busy(MOST, rows, columns) >= BUSY
+    for has, least, of in (
+        (blocks * config.threads // 32, WARPS, "warps on an SM"),
+        (in_flight, TILES, "K tiles in flight on an SM"),
+        (in_flight * config.smem_bytes / config.stages / 1024, KIB, "KiB in flight on an SM"),
+        (busy(config, rows, columns), BUSY, "of the SMs with work"),
+        (intensity(config), intensity(MOST) // 1 if enough else INTENSITY, "FLOP for each byte"),
+    ):
+        if has < least:
+            what = f"for a C of {rows}×{columns} it fits, and has {has:.3g} {of}; {least:g} or more are needed."
+            return Flaw(what, Fail.SLOW)
+    return ""
 
 
 # 13.4 and 13.6: kernels that take their configuration and their order of blocks from earlier exercises

@@ -93,7 +93,8 @@ class BulkCopies(Unit):
         self.races.on_bulk_copy(access, carrier, components)
         for copy in copies:
             if copy.mbarrier is not None:
-                self.races.listener.on_bulk_load(copy.slot, copy.mbarrier.number, copy.mbarrier.phase + 1)
+                phase = copy.mbarrier.phase + 1
+                self.races.listener.on_bulk_load(copy.slot, copy.mbarrier.number, phase, copy.starts)
         self.loads += copies
 
     def count_async(self, site: int, mbarrier: MbarrierState, lanes: np.ndarray, counts_more: bool) -> None:
@@ -121,6 +122,7 @@ class BulkCopies(Unit):
                 access = Access(copy.site, lanes, copy.starts, width, slots)
                 component = self.mbarriers.component(copy.mbarrier, copy.slot)
                 self.races.on_arrival(access, component, copy.mbarrier.phase + 1)
+                self.races.listener.on_bulk_arrival(copy.slot, copy.mbarrier.number, copy.mbarrier.phase + 1)
                 copy.mbarrier.covers.add(copy.slot)
                 self.mbarriers.complete(copy.site, copy.mbarrier, copy.data.size, copy.lane)
         return bool(arriving)

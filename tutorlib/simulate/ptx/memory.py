@@ -337,8 +337,14 @@ class Listener:
     def on_shared_read(self, access: Access, again: np.ndarray) -> None:
         """again: of each piece, whether the same warp has read it since it was written."""
 
-    def on_bulk_load(self, slot: int, mbarrier: int, phase: int) -> None:
-        """Bytes for a block's shared memory, which this phase of an mbarrier counts."""
+    def on_bulk_load(self, slot: int, mbarrier: int, phase: int, starts: np.ndarray) -> None:
+        """Bytes for a block's shared memory, at these addresses, which this phase of an mbarrier counts."""
+
+    def on_bulk_arrival(self, slot: int, mbarrier: int, phase: int) -> None:
+        """These bytes are there."""
+
+    def on_proxy_read(self, access: Access) -> None:
+        """TMA or the tensor cores are told to read shared memory."""
 
     def on_load(self, touched: Touched, owners: np.ndarray) -> None:
         """owners: the number + 1 of each piece's block that accesses global memory."""

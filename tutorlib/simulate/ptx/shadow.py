@@ -158,6 +158,7 @@ class SharedShadow(Shadow):
     def on_proxy_read(self, access: Access, reader: np.ndarray, numbers: np.ndarray) -> None:
         """TMA or the tensor cores are told to read: from now on, until it is known that as many of this agent's
         operations are over. reader: its component of the clocks, numbers: of the operation, both for each access."""
+        self.listener.on_proxy_read(access)
         touched = self.touched(access)
         pieces, lanes = touched.pieces, touched.lanes
         writers = self.writer[pieces]
