@@ -245,7 +245,7 @@ show_figure("gemm_stages")
 # | K tiles in flight on an SM | 13.2, stages | 2 | 128×256×64, 2 stages: 1, 420 |
 # | warps on an SM | 13.2 | 8 | 128×128×64, 4 stages: 4, 440 |
 # | FLOP for each byte of shared-memory traffic | the tile and the warps | 20 | 128×64×64, 3 stages: 14, 391 |
-# | `busy`, the share of SMs with work | 12.6 | 0.85 | 128×256 at 3072³: 0.73 |
+# | `busy`, the share of SMs with work | 12.4 | 0.85 | 128×256 at 3072³: 0.73 |
 #
 # The traffic of a K tile: its elements are written once; then all warps along N read each row of A, and all warps along
 # M each row of B. Tiles of 128×128 on 2×2 warps have 21 FLOP for each byte, those of 128×256 on 2×4 have 23.
@@ -295,7 +295,7 @@ show_ladder("13.1", "13.3")
 
 
 # %%
-def in_groups(block, rows, across):  # or yours of 12.4
+def in_groups(block, rows, across):  # or yours of 12.2
     return l2.grouped(block, rows, across, 8 if rows > 32 else rows)
 
 
@@ -337,7 +337,7 @@ for name in list(kernels)[:2]:
 # **Exercise 13.4** (about 25 lines). Write `loads_moved(steps)`, this loop with the copies where the tensor cores have
 # work in the meantime: in each step only `ldmatrix` stands before the first mma, all copies are issued before the
 # barrier, and there is no branch among them. It is right where K has fewer tiles than there are stages. Three lines of
-# `without_branch` move. A GPU times it at 4096³, in the order of 12.4: the last point takes 97% of the course's speed.
+# `without_branch` move. A GPU times it at 4096³, in the order of 12.2: the last point takes 97% of the course's speed.
 
 
 # %%
@@ -426,7 +426,7 @@ show_figure("gemm_ladder_13")
 # without a swizzle, and where have you seen it?
 #
 # A row of 16 bytes in shared memory now has eight *m* of one *k*, and `ldmatrix` would give each lane two m of one k in
-# a register (next picture, left). But `mma` wants two neighbors along K in a register of A (10.2). The variant
+# a register (next picture, left). But `mma` wants two neighbors along K in a register of A (notebook 10). The variant
 # `ldmatrix.trans` exchanges rows and columns while it distributes: a lane gets two k of one m (right). The fragment is
 # then exactly that of a K-major A.
 
@@ -520,7 +520,7 @@ class Share:
 # - one barrier for each K tile;
 # - no bank conflict, no spill, nothing fetched twice (but for the last step's idle fetch), nothing stored twice.
 #
-# The first lines make the tiles of B and C, with B's rows and C's columns in 10.10's order. So
+# The first lines make the tiles of B and C, with B's rows and C's columns in 10.6's order. So
 # `cute.make_fragment_like(tCgC)` makes registers in bf16, in C's order of memory: round the accumulators into them,
 # `.store(tCrC.load().to(…))`, and one `cute.autovec_copy` writes 16 bytes at a time. A GPU times your kernel at 4096³
 # beside cuBLAS.

@@ -20,8 +20,8 @@ NAMES = {  # module → its functions, classes, constants and submodules that pa
     "dsl.functions": "compilations",
     "draw.banks": "show_banks show_swizzle",
     "draw.layouts": (
-        "show_complement show_divide show_layout show_layouts show_memory show_picked show_pictures show_product "
-        "show_tv show_tvs"
+        "show_complement show_divide show_layout show_layouts show_memory show_path show_picked show_pictures "
+        "show_product show_tv show_tvs"
     ),
     "draw.machines": (
         "show_blackwell show_block show_handover show_machine show_mbarrier show_pair show_scaled show_sm "

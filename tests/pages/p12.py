@@ -18,12 +18,7 @@ from tutorlib.models import l2
 own = copy_of(l2)
 
 
-def one_set_of_names(tiles):
-    """("A", m) and ("B", n) in one set."""
-    return len({name for m, n in tiles for name in (("A", m), ("B", n))})
-
-
-@right("12.2")
+@right("12.1")
 def a_list_of_two(order, rows, columns):
     """A list of two lists."""
     taken = Counter(order(block, rows, columns) for block in range(rows * columns))
@@ -32,36 +27,14 @@ def a_list_of_two(order, rows, columns):
     return [missing, twice]
 
 
-@right("12.3")
-def sorted_pairs(rows, columns, in_flight):
-    """The smallest pair of (reads, height), with NumPy's integers."""
-    heights = [n for n in (1 << np.arange(12)) if n < rows] + [rows]
-
-    def reads(height):
-        tiles = [l2.grouped(block, rows, columns, int(height)) for block in range(rows * columns)]
-        return sum(one_set_of_names(tiles[at : at + in_flight]) for at in range(0, len(tiles), in_flight))
-
-    return sorted((reads(height), height) for height in heights)[0][1]
-
-
-@right("12.3")
-def by_dictionary(rows, columns, in_flight):
-    """min over a dictionary, which keeps the order of its keys."""
-    found = {}
-    for height in [2**n for n in range(20) if 2**n < rows] + [rows]:
-        waves = l2.waves((rows, columns), lambda block, m, n, height=height: l2.grouped(block, m, n, height), in_flight)
-        found[height] = sum(len({m for m, _ in wave}) + len({n for _, n in wave}) for wave in waves)
-    return min(found, key=found.get)
-
-
-@right("12.4")
+@right("12.2")
 def strips_of_columns(block, rows, columns):
     """Groups of columns in place of rows."""
     n, m = own.grouped(block, columns, rows, 8)
     return m, n
 
 
-@right("12.5")
+@right("12.3")
 def a_list_by_age(waves, steps, room):
     """A list, oldest first, which is cut to the room."""
     held, fetched = [], 0
@@ -72,7 +45,7 @@ def a_list_by_age(waves, steps, room):
     return fetched
 
 
-@right("12.6")
+@right("12.4")
 def exactly(m, n, tile, sms):
     """A fraction."""
     most = -(-(-(-m // tile[0]) * -(-n // tile[1])) // sms)
@@ -99,13 +72,6 @@ def replay(tiles, room, evict_first=True, refresh=True):
     return fetched
 
 
-@wrong("12.5", "library")
-def by_the_course(waves, steps, room):
-    """The course's cache."""
-    cache = l2.Lru(room)
-    return sum(cache.load(tile, 1) for tile in loads(waves, steps))
-
-
 def tiles(m, n, tile):
     return ceil(m / tile[0]) * ceil(n / tile[1])
 
@@ -114,27 +80,14 @@ def useful(m, n, tile, places):
     return m * n / (places * tile[0] * tile[1])
 
 
-def heights(rows):
-    return [2**n for n in range(rows.bit_length()) if 2**n < rows] + [rows]
-
-
-def tiles_read(rows, columns, in_flight, group):
-    waves = l2.waves((rows, columns), partial(l2.grouped, group=group), in_flight)
-    return [len({m for m, _ in wave}) + len({n for _, n in wave}) for wave in waves]
-
-
-def all_read(rows, columns, in_flight):
-    return lambda group: sum(tiles_read(rows, columns, in_flight, group))
-
-
-@wrong("12.4", "a tile outside", lesson=True)
+@wrong("12.2", "a tile outside", lesson=True)
 def last_group_too_high(block, rows, columns):
     """Every group has 8 rows."""
     strip, place = block // (8 * columns), block % (8 * columns)
     return strip * 8 + place % 8, place // 8
 
 
-@wrong("12.4", "a tile computed twice")
+@wrong("12.2", "a tile computed twice")
 def remainder_forgotten(block, rows, columns):
     """All groups on top of each other."""
     place = block % (8 * columns)
@@ -153,21 +106,21 @@ def never_of(taken, rows, columns):
     return [tile for tile in grid_of(rows, columns) if tile not in taken]
 
 
-@wrong("12.2", "gives", lesson=True)
+@wrong("12.1", "gives", lesson=True)
 def inside_only(order, rows, columns):
     """Forgets tiles outside of the grid."""
     taken = counted(order, rows, columns)
     return never_of(taken, rows, columns), [tile for tile in grid_of(rows, columns) if taken[tile] > 1]
 
 
-@wrong("12.2", "gives")
+@wrong("12.1", "gives")
 def unsorted(order, rows, columns):
     """In the order in which they come, from behind."""
     taken = counted(order, rows, columns)
     return never_of(taken, rows, columns)[::-1], sorted((t for t, times in taken.items() if times > 1), reverse=True)
 
 
-@wrong("12.2", "gives", lesson=True)
+@wrong("12.1", "gives", lesson=True)
 def once_for_each_block(order, rows, columns):
     """A tile for each block that computes it."""
     taken = counted(order, rows, columns)
@@ -175,7 +128,7 @@ def once_for_each_block(order, rows, columns):
     return never_of(taken, rows, columns), often
 
 
-@wrong("12.2", "gives", lesson=True)
+@wrong("12.1", "gives", lesson=True)
 def exactly_twice(order, rows, columns):
     """Forgets tiles that three blocks compute."""
     taken = counted(order, rows, columns)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import chain, repeat
 from typing import Any
 
-from tensor_layouts import complement, crd2flat, idx2crd, logical_product, mode, size
+from tensor_layouts import Layout, Swizzle, complement, compose, crd2flat, idx2crd, logical_product, mode, size
 
 from tutorlib.draw.grid import CELL, CellGrid, Picture, figure
 from tutorlib.draw.palette import CATEGORIES, EMPTY, category, ramp
@@ -298,6 +298,19 @@ def show_tvs(
     grids = [tv_grid(source, tile_shape, title, axes) for title, source in sources.items()]
     marked = zip(grids, chain(outlined, repeat(())), strict=False)
     return figure([replace(grid, outlined=frozenset(cells)) for grid, cells in marked], largest=largest)
+
+
+def show_path() -> Picture:
+    """16 rows of a tile of A, (128, 64), on their way through cp.async: a cell is 16 bytes, which thread T copies.
+
+    Outlined: a K block.
+    """
+    rows = range(16)
+    titles = "gA, in global memory", "sA, in shared memory, swizzled:\na row of cells is all 32 banks"
+    plain = Layout(((8, 16), 1), ((16, 1), 0))  # (thread, value) → row + 16 · column
+    moved = compose(Swizzle(3, 0, -4), plain)  # the row's lowest bits are XORed into the column's
+    blocks = [[(row, column ^ row % 8 * swizzled) for row in rows for column in (0, 1)] for swizzled in (0, 1)]
+    return show_tvs(dict(zip(titles, (plain, moved), strict=True)), (16, 8), outlined=blocks, largest=30)
 
 
 def tv_grid(source: Any, tile_shape: Tree, title: str = "", axes: tuple[str, str] = ("", "")) -> CellGrid:

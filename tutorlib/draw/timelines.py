@@ -72,8 +72,10 @@ def over_time(
 def timeline_grid(timeline: Timeline, ticks: int | None = None) -> CellGrid:
     """The first `ticks` of the pipeline as columns of a grid; by default all."""
     spans: list[TickSpan] = []
+    blocks = [f"block {n}, " for n in range(timeline.blocks)] if timeline.blocks > 1 else [""]
     for tile, step in enumerate(timeline.steps):
-        buffer, color = f"buf {tile % timeline.stages}", color_of(tile)
+        turn, block = divmod(tile, timeline.blocks)
+        buffer, color = f"{blocks[block]}buf {turn % timeline.stages}", color_of(tile)
         spans += [
             (buffer, step.issued, step.flows, "·", ISSUED),
             (buffer, step.flows, step.arrived, str(tile), ARRIVING),
@@ -82,13 +84,13 @@ def timeline_grid(timeline: Timeline, ticks: int | None = None) -> CellGrid:
             ("math", step.started, step.done, str(tile), color),
         ]
     barrier = "" if timeline.at_once else ", one barrier a tile"
-    title = (
+    title = f"{timeline.blocks} blocks, each with " * (timeline.blocks > 1) + (
         f"{timeline.stages} stage{'s' * (timeline.stages > 1)}{barrier}: {timeline.total} ticks for {timeline.tiles} "
         f"tiles; once it runs, one every {timeline.period:.3g}, computing {timeline.busy:.0%} of the time"
     )
-    rows = [*(f"buf {n}" for n in range(timeline.stages)), "math"]
+    rows = [*(f"{block}buf {n}" for block in blocks for n in range(timeline.stages)), "math"]
     ticks = ticks or timeline.total
-    return tick_grid(title, rows, ticks, spans, {timeline.stages: 2.0}, idle=min(timeline.total, ticks))
+    return tick_grid(title, rows, ticks, spans, {len(rows) - 1: 2.0}, idle=min(timeline.total, ticks))
 
 
 def show_fetches(tiles: int = 3, k_blocks: int = 4) -> Picture:

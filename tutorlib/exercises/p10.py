@@ -1,38 +1,26 @@
-"""Exercises of notebook 10: fragments, and the first GEMM on tensor cores, part by part.
+"""Exercises of notebook 10: the first GEMM on tensor cores, part by part."""
 
-The fragments of mma are tensor_layouts'. Tests compare them with the real CuTe DSL and the formulas of the PTX ISA.
-"""
-
-from collections.abc import Sequence
 from functools import partial
 from random import Random
-from typing import Any
 
-from tensor_layouts import Layout, is_layout, rank, size
-from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
+from tensor_layouts import Layout, is_layout, size
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.facts import Rule, at_most, issued, lean, looped, stored_once
+from tutorlib.checking.facts import at_most, issued, lean, looped, stored_once
 from tutorlib.checking.library_use import of_course
-from tutorlib.checking.part import KernelSettings, Small, inside
+from tutorlib.checking.part import Small, inside
 from tutorlib.checking.randomness import beside
 from tutorlib.checking.values import shorten
-from tutorlib.exercises.judges.ampere import COURSE_LOOPS, ampere, ampere_in_groups, ampere_method
+from tutorlib.exercises.judges.ampere import COURSE_LOOPS, ampere
 from tutorlib.exercises.judges.cute_host import layout_returned
-from tutorlib.exercises.values import Draw, Law, drawn, value_exercise
+from tutorlib.exercises.values import Draw, drawn, value_exercise
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.catalogue import gemm
 
 BENCH = (4096, 4096, 4096)
 VECTOR, SECTOR = 8, 16  # bf16 elements of 16 bytes, and of the 32 that global memory moves at a time
 WHOLE_AND_RAGGED = ((256, 256, 256), (384, 128, 192), (129, 200, 72))
-EDGES = ((256, 256, 256), (127, 65, 64), (129, 1000, 72))  # the last one's rows are aligned, its tiles not whole
-TWO_VECTORS: KernelSettings = {"tile": (64, 64, 128), "stages": 2}  # of a row a thread copies two vectors
 ONE_STAGE: Small = {(65, 72, 136): {"tile": (64, 64, 64)}, (64, 64, 128): {"tile": (64, 64, 32)}}
-K_BLOCKS: Small = {  # four, two
-    (129, 200, 136): {"stages": 2},
-    (64, 64, 64): {"tile": (64, 64, 32), "stages": 2},
-}
 WHOLE_TILES = (64, 128, 192)
 MADE: Small = {  # two widths of a row, two numbers of warps, and two buffers
     (65, 72, 136): {"tile": (64, 64, 32)},
@@ -42,12 +30,6 @@ RAGGED = ((129, 200, 136),)  # several blocks and K tiles, and tiles that extend
 
 
 course = partial(of_course, "ampere.thread_share")
-PARTS = ("smem_layout", "n_order", "make_copy_g2s", "make_mma", "make_operands", "load", "fetch", "multiply")
-
-
-def no_other_waits(loop: int) -> tuple[Rule, ...]:
-    """No barrier, commit or wait but the main loop's."""
-    return at_most({"bar.sync": loop, "cp.async.commit": loop, "cp.async.wait": loop})
 
 
 # 10.1 loaded_bytes ----------------------------------------------------------------------------------------------
@@ -80,7 +62,7 @@ LOADED = value_exercise(
     },
 )
 
-# 10.10 columns --------------------------------------------------------------------------------------------------------
+# 10.6 columns ---------------------------------------------------------------------------------------------------------
 
 
 def mma_column(value: int, lane: int, warp: int, atom: int, warps: int) -> int:
@@ -143,7 +125,7 @@ def half_sectors(places: list[int], warps: int) -> str | None:
 
 
 COLUMNS = value_exercise(
-    ("10.10", "columns", 3),
+    ("10.6", "columns", 3),
     None,
     {
         "one warp across": beside([(1, 32), (1, 64), (1, 128)], wide(1)),
@@ -156,70 +138,22 @@ COLUMNS = value_exercise(
     library=course("n_order"),
 )
 
-# 10.2 and 10.3: fragments of mma, and ldmatrix ----------------------------------------------------------------------
+# 10.2 ldmatrix_row ---------------------------------------------------------------------------------------------------
 
 LANES = range(32)
-ATOMS = "tensor_layouts.atoms_nv:SM80_16x8x16_F32BF16BF16F32_TN"
-
-
-class FragmentFlaw(FailureKind):
-    """Errors in a layout of A's fragment: its modes, an element [value: its number]."""
-
-    MODES = "a fragment's modes"
-    ELEMENT = "a fragment's element"
-
-
-def fragment(lanes: Sequence[int], values: Sequence[int]) -> Law:
-    """The law that these lanes have these values of A where MMA's atom has them."""
-
-    def holds(got: Any) -> str | None:
-        if not is_layout(got):
-            return "it should be a Layout"
-        if rank(got) != 2 or (size(got.shape[0]), size(got.shape[1])) != (32, 8):
-            return Flaw("it should have two modes, of 32 lanes and of 8 values", FragmentFlaw.MODES)
-        for lane in lanes:
-            for value in values:
-                (k, row), (want_k, want_row) = (divmod(layout(lane, value), 16) for layout in (got, MMA.a_layout))
-                if (row, k) != (want_row, want_k):
-                    told = f"lane {lane}, value {value} should be row {want_row}, k {want_k}, and is row {row}, k {k}"
-                    return Flaw(told, FragmentFlaw.ELEMENT(value=value))
-        return None
-
-    return holds
-
-
-FRAGMENTS = {
-    "the first value of every lane": fragment(LANES, [0]),
-    "the values of lane 0": fragment([0], range(8)),
-    "all of it": fragment(LANES, range(8)),
-}
-FRAGMENT_EXERCISES = (
-    value_exercise(
-        ("10.2", "a_fragment", 3),
-        None,
-        {name: [()] for name in FRAGMENTS},
-        holds=FRAGMENTS,
-        mistakes={
-            "along_the_rows": lambda: Layout(((4, 8), (2, 2, 2)), ((2, 16), (1, 128, 8))),
-            "value_bits_exchanged": lambda: Layout(((4, 8), (2, 2, 2)), ((32, 1), (16, 128, 8))),
-            "lanes_down_first": lambda: Layout(((8, 4), (2, 2, 2)), ((1, 32), (16, 8, 128))),
-        },
-        library={"mma.a_layout": "a_layout", "mma's a_layout": f"{ATOMS}.a_layout"},
-    ),
-    value_exercise(
-        ("10.3", "ldmatrix_row", 2),
-        lambda lane: (lane % 16, lane // 16 * 8),
-        {
-            "matrix 0, lanes 0 to 7": [(lane,) for lane in LANES[:8]],
-            "matrix 1, lanes 8 to 15": [(lane,) for lane in LANES[8:16]],
-            "matrices 2 and 3, lanes 16 to 31": [(lane,) for lane in LANES[16:]],
-        },
-        mistakes={
-            "matrices_exchanged": lambda lane: (lane % 8 + lane // 16 * 8, lane // 8 % 2 * 8),
-            "rows_once_more": lambda lane: (lane % 16, 0),
-            "turned": lambda lane: (lane // 16 * 8, lane % 16),
-        },
-    ),
+ADDRESSES = value_exercise(
+    ("10.2", "ldmatrix_row", 2),
+    lambda lane: (lane % 16, lane // 16 * 8),
+    {
+        "matrix 0, lanes 0 to 7": [(lane,) for lane in LANES[:8]],
+        "matrix 1, lanes 8 to 15": [(lane,) for lane in LANES[8:16]],
+        "matrices 2 and 3, lanes 16 to 31": [(lane,) for lane in LANES[16:]],
+    },
+    mistakes={
+        "matrices_exchanged": lambda lane: (lane % 8 + lane // 16 * 8, lane // 8 % 2 * 8),
+        "rows_once_more": lambda lane: (lane % 16, 0),
+        "turned": lambda lane: (lane // 16 * 8, lane % 16),
+    },
 )
 
 # Kernels and their parts ----------------------------------------------------------------------------------------------
@@ -234,13 +168,14 @@ made_exercise = partial(  # a part for any configuration: copies of 16 bytes, fo
 )
 EXERCISES = (
     LOADED,
+    ADDRESSES,
     made_exercise(
-        ("10.4", "swizzled shared memory", 3),
+        ("10.3", "swizzled shared memory", 3),
         part=inside(ampere, "smem", small=MADE, jit=False),
         library=course("smem_layout"),
     ),
     gemm_exercise(
-        ("10.5", "single buffer", 4),
+        ("10.4", "single buffer", 4),
         part=inside(ampere, "main_loop", small=ONE_STAGE),
         # 4 blocks of 4 warps: two barriers for each of 3 K tiles, and one; all else once
         rules=(*at_most({"bar.sync": 112, "cp.async.cg": 512, "ldmatrix": 800}), looped("mma.sync") >= 2),
@@ -248,27 +183,13 @@ EXERCISES = (
         library=COURSE_LOOPS,
     ),
     made_exercise(
-        ("10.7", "who multiplies what", 2),
+        ("10.5", "who multiplies what", 2),
         part=inside(ampere, "mma", small=MADE, jit=False),
         library=course("make_mma"),
     ),
-    made_exercise(
-        ("10.8", "operands", 3), part=inside(ampere, "operands", small=MADE, jit=False), library=course("make_operands")
-    ),
     COLUMNS,
     gemm_exercise(
-        ("10.11", "vectorized write-back", 3),
-        # in groups the compiler does not merge stores of single elements
-        part=inside(ampere_in_groups, "epilogue", jit=False),
-        shapes=EDGES,
-        simulated_shapes=((129, 136, 72), (128, 128, 64), (127, 65, 64)),
-        requires=("st.global.v4",),
-        # a store right behind an equal one is left out by the compiler
-        rules=(issued("st.global") <= 128, issued("bar.sync") <= 96),
-        library=of_course("ampere.gemm", "store"),
-    ),
-    gemm_exercise(
-        ("10.12", "your GEMM", 6),
+        ("10.7", "your GEMM", 6),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync", "st.global.v4"),
         shared_rules=(lean("cp.async", "ldmatrix", "st.global"), stored_once),
         # 2 blocks of 4 warps: two barriers for each of 2 K tiles, and one; all else once
@@ -277,24 +198,6 @@ EXERCISES = (
         simulated_shapes=((256, 128, 128), (129, 200, 72)),
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
-        library=COURSE_LOOPS | course(*PARTS) | of_course("ampere.gemm", "make_gemm", "store"),
+        library=COURSE_LOOPS | course("smem_layout", "n_order", "make_mma") | of_course("ampere.gemm", "make_gemm"),
     ),
-    gemm_exercise(
-        ("10.6", "load, with zeros at the edges", 4),
-        part=inside(ampere_method, "load", jit=False, **TWO_VECTORS),
-        simulated_shapes=((65, 72, 136), (64, 64, 128)),
-        requires=("cp.async",),
-        # 4 blocks, 2 K tiles: 16 copies for each warp
-        rules=(issued("cp.async.cg") <= 512, issued("st.shared") <= 0, *no_other_waits(48)),
-        library=course("load"),
-    ),
-    gemm_exercise(
-        ("10.9", "fetch and multiply", 4),
-        part=inside(ampere_method, "fetch", "multiply", small=K_BLOCKS, jit=False),
-        requires=("ldmatrix", "mma.sync"),
-        # no arithmetic but mma.sync
-        rules=(*at_most({"ldmatrix": 2000, "mma": 6144, "": 23_000}), *no_other_waits(64)),
-        library=course("fetch", "multiply"),
-    ),
-    *FRAGMENT_EXERCISES,
 )

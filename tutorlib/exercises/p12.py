@@ -1,7 +1,7 @@
 """Exercises of notebook 12: in which order blocks visit the tiles of C."""
 
 from collections.abc import Hashable, Iterable, Iterator
-from functools import lru_cache, partial
+from functools import partial
 from itertools import product
 from math import ceil
 from random import Random
@@ -11,49 +11,13 @@ from tutorlib.checking.facts import blocks, stored_once
 from tutorlib.checking.library_use import of_course
 from tutorlib.checking.randomness import beside
 from tutorlib.exercises.judges.p12 import BlockOrder
-from tutorlib.exercises.values import Draw, drawn, near, value_exercise
+from tutorlib.exercises.values import Draw, near, value_exercise
 from tutorlib.models import l2
 from tutorlib.models.l2 import Order, Tile
 from tutorlib.problems.catalogue import accumulation, gemm
 from tutorlib.problems.problem import Operand, Problem
 
-# 12.1: the tiles that a wave reads ------------------------------------------------------------------------------------
-
-
-def footprint(tiles: list[Tile]) -> int:
-    return len({m for m, _ in tiles}) + len({n for _, n in tiles})
-
-
-def waves() -> list[tuple[list[Tile]]]:
-    orders: tuple[Order, ...] = (l2.raster, partial(l2.grouped, group=4), partial(l2.grouped, group=8))
-    return [
-        (l2.waves(grid, order, n)[0],)
-        for grid, order, n in product(((16, 16), (64, 64), (12, 5)), orders, (1, 24, 132))
-    ]
-
-
-def some_wave(rng: Random) -> tuple[list[Tile]]:
-    grid = rng.randint(2, 40), rng.randint(2, 40)
-    return (rng.choice(l2.waves(grid, partial(l2.grouped, group=rng.randint(1, 12)), rng.randint(2, 200))),)
-
-
-READING = value_exercise(
-    ("12.1", "footprint", 2),
-    footprint,
-    {
-        "waves of real orders": beside(waves(), some_wave),
-        "any tiles": drawn(
-            1, lambda rng: ([(rng.randrange(9), rng.randrange(9)) for _ in range(rng.randrange(1, 30))],), 20
-        ),
-    },
-    mistakes={
-        "tiles": lambda tiles: 2 * len(tiles),
-        "b_forgotten": lambda tiles: len({m for m, _ in tiles}),
-        "a_forgotten": lambda tiles: len({n for _, n in tiles}),
-    },
-)
-
-# 12.2: the tiles that an order visits ---------------------------------------------------------------------------------
+# 12.1: the tiles that an order visits ---------------------------------------------------------------------------------
 
 GRIDS = ((16, 12), (8, 8), (11, 5), (5, 11), (1, 7), (7, 1), (45, 9), (64, 64), (30, 17))
 AWKWARD = ((12, 16), (9, 4), (3, 3))
@@ -87,7 +51,7 @@ def some_order(beyond: int, twice: int) -> Draw:
 
 
 VISITING = value_exercise(
-    ("12.2", "visits", 2),
+    ("12.1", "visits", 2),
     visits,
     {
         "right orders": beside(
@@ -115,50 +79,7 @@ VISITING = value_exercise(
     library={"l2.coverage": l2.coverage},
 )
 
-# 12.3: the best height of a strip -------------------------------------------------------------------------------------
-
-
-def heights(rows: int) -> list[int]:
-    """The powers of two below `rows`, and `rows` itself."""
-    return [2**n for n in range(rows.bit_length()) if 2**n < rows] + [rows]
-
-
-def tiles_read(rows: int, columns: int, in_flight: int, group: int) -> int:
-    """The tiles that all waves together read, each once for each wave that needs it."""
-    return sum(map(footprint, l2.waves((rows, columns), partial(l2.grouped, group=group), in_flight)))
-
-
-def best_group(rows: int, columns: int, in_flight: int) -> int:
-    return min(heights(rows), key=lambda group: tiles_read(rows, columns, in_flight, group))
-
-
-def some_grid(square: bool = False, least: int = 2) -> Draw:
-    def draw(rng: Random) -> tuple:
-        rows, columns = (rng.randint(least, least + 24) for _ in range(2))
-        return rows, rows if square else columns, rng.randint(8, 6 * (least + 14))  # more SMs than tiles: 1 is best
-
-    return draw
-
-
-SQUARES = [(16, 16, 32), (32, 32, 264), (12, 12, 12), (24, 24, 64), (8, 8, 32)]
-RAGGED = [(30, 17, 24), (7, 9, 8), (20, 20, 108), (5, 40, 32), (13, 20, 24), (20, 46, 132), (49, 33, 528)]
-TALL_AND_WIDE = [(64, 16, 132), (16, 64, 132), (40, 5, 32), (3, 50, 24), (1, 40, 8)]
-CHOOSING = value_exercise(
-    ("12.3", "best_group", 4),
-    best_group,
-    {
-        "square grids": beside(SQUARES, some_grid(square=True)),
-        "grids that nothing divides": beside(RAGGED, some_grid()),
-        "tall ones and wide ones": beside(TALL_AND_WIDE, some_grid()),
-        "an H200 at 8192": beside([(64, 64, 264), (64, 64, 132)], some_grid(least=40)),
-    },
-    mistakes={
-        "tallest": lambda rows, *more: min(heights(rows)[::-1], key=partial(tiles_read, rows, *more)),
-        "most_traffic": lambda rows, *more: max(heights(rows), key=partial(tiles_read, rows, *more)),
-    },
-)
-
-# 12.5: the traffic that L2 lets pass ----------------------------------------------------------------------------------
+# 12.3: the traffic that L2 lets pass ----------------------------------------------------------------------------------
 
 Waves = list[list[Tile]]
 
@@ -197,7 +118,7 @@ def some_replay(room: int) -> Draw:
 
 
 FETCHING = value_exercise(
-    ("12.5", "tiles_fetched", 3),
+    ("12.3", "tiles_fetched", 3),
     tiles_fetched,
     {
         "room for all": beside(replayed(500), some_replay(500)),
@@ -211,10 +132,10 @@ FETCHING = value_exercise(
         "no_step": lambda waves, steps, room: misses((tile[:2] for tile in loads(waves, steps)), room),
         "one_block_at_a_time": lambda waves, *more: tiles_fetched([[tile] for wave in waves for tile in wave], *more),
     },
-    library={"l2.traffic": l2.traffic, "l2.Lru": l2.Lru.load, "functools.lru_cache": lru_cache},
+    library={"l2.traffic": l2.traffic},
 )
 
-# 12.6: the share of the time in which a GPU's tensor cores can work ---------------------------------------------------
+# 12.4: the share of the time in which a GPU's tensor cores can work ---------------------------------------------------
 
 
 def busy(m: int, n: int, tile: tuple[int, int], sms: int) -> float:
@@ -246,7 +167,7 @@ ON_EDGES = [
 ]
 SMALL = [(129, 257, (128, 128), 132), (1, 1, (128, 256), 108), (500, 300, (128, 64), 30), (256, 256, (128, 128), 4)]
 BUSY = value_exercise(
-    ("12.6", "busy", 2),
+    ("12.4", "busy", 2),
     None,
     {
         "whole tiles": beside(LARGE, some_product(whole=True)),
@@ -257,7 +178,7 @@ BUSY = value_exercise(
     mistakes={"idle_share": lambda m, n, tile, sms: 1 - busy(m, n, tile, sms)},
 )
 
-# 12.7: C = A · Aᵀ, which is symmetric
+# 12.5: C = A · Aᵀ, which is symmetric
 
 GRAM = Problem(
     name="gram",
@@ -269,11 +190,9 @@ GRAM = Problem(
 )
 
 EXERCISES = (
-    READING,
     VISITING,
-    CHOOSING,
     CuteExercise.of(
-        ("12.4", "blocks in groups", 3),
+        ("12.2", "blocks in groups", 3),
         part=BlockOrder(settings={"stages": 2}, grids=GRIDS),
         problem=gemm("bf16"),
         shapes=((1024, 1024, 64), (1400, 600, 64), (129, 2100, 72)),  # grids of 8×8, 11×5 and 2×17 tiles
@@ -286,7 +205,7 @@ EXERCISES = (
     FETCHING,
     BUSY,
     CuteExercise.of(
-        ("12.7", "one half of a symmetric matrix", 5),
+        ("12.5", "one half of a symmetric matrix", 5),
         problem=GRAM,
         shapes=((1024, 64), (80, 24), (16, 8)),
         simulated_shapes=((96, 8), (80, 24)),  # an even and an odd number of tiles along a side

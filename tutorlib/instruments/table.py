@@ -27,7 +27,7 @@ from tutorlib.instruments.sweep import Candidate, Sweep
 from tutorlib.kernels import cutile
 from tutorlib.kernels.ampere.config import BYTES, MOST_SMEM, GemmConfig
 from tutorlib.kernels.ampere.gemm import Order, in_eights, make_gemm
-from tutorlib.kernels.ampere.main_loops import multistage
+from tutorlib.kernels.ampere.main_loops import multistage, refilled_at_once, single_buffer
 from tutorlib.kernels.ampere.thread_share import Steps
 from tutorlib.kernels.attention import hopper_backward
 from tutorlib.kernels.attention import launch as attention_launch
@@ -231,6 +231,14 @@ def tile_space() -> Sweep:
     return Sweep(GEMM, tuple(configured(str(config), config) for config in cutile.space()), cubes(4096))
 
 
+def tile_orders() -> Sweep:
+    """Notebook 12's last question: 07's kernel, a block for each tile, in its orders, and what memory has to send."""
+    orders = {"raster": 64} | {f"groups of {group}": group for group in (4, 8, 16)}
+    small = cutile.Config(128, 128)
+    candidates = (configured(name, replace(small, group=n), one_tile_each=True) for name, n in orders.items())
+    return Sweep(GEMM, tuple(candidates), cubes(8192), (counters.MEMORY_READ, counters.WAVES))
+
+
 def split_k() -> Sweep:
     """Notebook 08's split-K, a small C with a long K, by the number of parts; first without a second pass."""
     answers = load_answers("08_cutile_fp8")
@@ -300,6 +308,73 @@ def mma_sync_alone() -> dict[str, Any]:
     launcher = CuteLauncher(make_gemm(GemmConfig(), multiply_alone), problem)
     measured = measure(problem, launcher, (m * device.need_gpu().sms, 2 * n, 16384))
     return {"mma_sync_tflops": round(measured.tflops or 0, 1)}
+
+
+def parts_of_a_tile() -> dict[str, tuple[int, Callable[[Steps], None], Problem]]:
+    """Name → stages, a main loop with some of a tile's parts, and the product that it computes."""
+
+    @cute.jit
+    def fetched_as_needed(steps: Steps) -> None:
+        steps.load(0, 0)
+        cute.arch.cp_async_commit_group()
+        cute.arch.cp_async_wait_group(0)
+        for _ in cutlass.range(steps.k_tiles, unroll=1):
+            cute.arch.sync_threads()
+            for k_block in cutlass.range_constexpr(steps.k_blocks):
+                steps.fetch(k_block, 0)
+                steps.multiply(k_block)
+
+    @cute.jit
+    def fetched_ahead(steps: Steps) -> None:
+        steps.load(0, 0)
+        cute.arch.cp_async_commit_group()
+        cute.arch.cp_async_wait_group(0)
+        cute.arch.sync_threads()
+        steps.fetch(0, 0)
+        for _ in cutlass.range(steps.k_tiles, unroll=1):
+            for k_block in cutlass.range_constexpr(steps.k_blocks):
+                if cutlass.const_expr(k_block + 1 == steps.k_blocks):
+                    cute.arch.sync_threads()
+                steps.fetch((k_block + 1) % steps.k_blocks, 0)
+                steps.multiply(k_block)
+
+    @cute.jit
+    def loads(steps: Steps) -> None:
+        for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+            steps.load(k_tile, k_tile % steps.stages)
+            cute.arch.cp_async_commit_group()
+            cute.arch.cp_async_wait_group(steps.stages - 1)
+            cute.arch.sync_threads()
+
+    same_tile = replace(GEMM, reference=lambda a, b: a.shape[1] // 64 * (a[:, :64] @ b[:, :64].mT))
+    nothing = replace(GEMM, reference=lambda a, b: torch.zeros(len(a), len(b), dtype=a.dtype, device=a.device))
+    return {
+        "mma.sync alone": (1, multiply_alone, repeated()),
+        "arithmetic, fetched as needed": (1, fetched_as_needed, same_tile),
+        "arithmetic, fetched ahead": (1, fetched_ahead, same_tile),
+        **{f"loads, {n} in flight": (n, loads, nothing) for n in (1, 2, 3)},
+    }
+
+
+def gemm_parts() -> Sweep:
+    """Notebook 11's model: a tile's parts, and whole main loops, with one, two and three blocks on each SM of an H200.
+
+    The time of a tile is the difference of two K over the difference of their tiles.
+    """
+    loops = {
+        "one buffer": (1, single_buffer, GEMM),
+        "two buffers, two barriers": (2, refilled_at_once, GEMM),
+        "two buffers, one barrier": (2, load_answers("11_double_buffer")["11.2"], GEMM),
+        "two buffers, fetched ahead": (2, multistage, GEMM),
+        "three buffers, fetched ahead": (3, multistage, GEMM),
+    }
+    candidates = []
+    for name, (stages, loop, problem) in (parts_of_a_tile() | loops).items():
+        config = GemmConfig(stages=stages)
+        launcher = CuteLauncher(make_gemm(config, loop), problem)
+        candidates.append(Candidate(name, launcher, config.smem_bytes, problem=problem))
+    shapes = tuple((1408 * blocks, 1536, k) for blocks in (1, 2, 3) for k in (12288, 4096))
+    return Sweep(GEMM, tuple(candidates), shapes, pairs=8)
 
 
 def gemm_waves() -> Sweep:
@@ -921,7 +996,9 @@ SWEEPS: dict[str, Callable[[], Sweep]] = {
     "gemm_stages": lambda: staged(STAGED, SQUARES[:1]),
     "gemm_unfitted": lambda: staged(STAGED, cubes(2048, 3072)),
     "gemm_depth": lambda: staged(DEEP, DEPTHS),
+    "gemm_parts": gemm_parts,
     "gemm_orders": gemm_orders,
+    "tile_orders": tile_orders,
     "gemm_pitch": gemm_pitch,
     "gemm_waves": gemm_waves,
     "gemm_any": gemm_any,

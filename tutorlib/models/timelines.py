@@ -17,13 +17,13 @@ class Step:
 
 @dataclass(frozen=True)
 class Timeline:
-    """Tiles through a pipeline of `stages` buffers.
+    """Tiles through a pipeline of `stages` buffers in each of `blocks` blocks, which take turns at the arithmetic.
 
     latency: from issuing a copy until its first byte arrives. transfer: how long one tile's bytes flow; the memory
     sends one tile at a time. compute: how long the arithmetic on one tile takes, one tile at a time.
     at_once: a copy is issued as soon as its buffer is free: tile k goes where tile k - stages was. With one stage that
     is load, wait, compute; with more, the loads of the next tiles run meanwhile. Otherwise it is issued when the
-    arithmetic of the next tile begins; that takes two stages.
+    arithmetic of the block's next tile begins; that takes two stages.
     """
 
     stages: int
@@ -32,17 +32,17 @@ class Timeline:
     compute: int
     tiles: int
     at_once: bool = True
+    blocks: int = 1
 
     @property
     def steps(self) -> tuple[Step, ...]:
         """The tiles in order."""
         steps: list[Step] = []
+        ahead = self.blocks * (self.stages - (not self.at_once))
         for tile in range(self.tiles):
             issued = 0
-            if self.at_once and tile >= self.stages:
-                issued = steps[tile - self.stages].done
-            elif not self.at_once and tile >= self.stages - 1:
-                issued = steps[tile - self.stages + 1].started
+            if tile >= ahead:
+                issued = steps[tile - ahead].done if self.at_once else steps[tile - ahead].started
             before = steps[-1] if steps else Step(0, 0, 0, 0, 0)
             flows = max(issued + self.latency, before.arrived)
             arrived = flows + self.transfer
@@ -60,11 +60,11 @@ class Timeline:
         """Ticks for one more tile, once the pipeline runs.
 
         The slowest of three: the arithmetic; the memory's transfer; and a buffer's round of wait, fill and use,
-        which `stages` buffers share, or of wait and fill, which all but the one in use share.
+        which `stages` buffers share, or of wait and fill, which all but the one in use share: of each block.
         """
         arrives = self.latency + self.transfer
         round_trip = (arrives + self.compute) / self.stages if self.at_once else arrives / (self.stages - 1)
-        return max(self.compute, self.transfer, round_trip)
+        return max(self.compute, self.transfer, round_trip / self.blocks)
 
     @property
     def busy(self) -> float:

@@ -24,18 +24,3 @@ def ampere(filled: Filled, order: "Order | None" = None, **settings: Any) -> Hos
     config = GemmConfig(**settings)
     loop = single_buffer if config.stages == 1 else multistage
     return make_gemm(config, **{"main_loop": loop, "order": order or raster} | filled)
-
-
-def ampere_in_groups(filled: Filled, **settings: Any) -> HostFunction:
-    """The one whose blocks take tiles in groups, not row after row."""
-    from tutorlib.models.l2 import grouped
-
-    return ampere(filled, grouped, **settings)
-
-
-def ampere_method(filled: Filled, **settings: Any) -> HostFunction:
-    """The one with the answer's `load`, or `fetch` and `multiply`, and two buffers; it fetches one K block ahead."""
-    from tutorlib.kernels.ampere.thread_share import GlobalToShared, Steps
-
-    part, base = ("copies", GlobalToShared) if "load" in filled else ("steps", Steps)
-    return ampere({part: type(base.__name__, (base,), filled)}, **{"stages": 2} | settings)

@@ -6,8 +6,8 @@ __getattr__ = lazy(
     __name__,
     {
         "config": "LINE VECTOR GemmConfig",
-        "gemm": "make_gemm store_elements",
+        "gemm": "make_gemm store",
         "main_loops": "multistage",
-        "thread_share": "Accumulators GlobalToShared Operand Steps make_mma",
+        "thread_share": "Accumulators GlobalToShared Operand Steps make_copy_g2s make_mma make_operands",
     },
 )
