@@ -91,7 +91,7 @@ for m, n in [(16, 16), (64, 64), (128, 128), (128, 256)]:
 # | `tCrC` | rounding, stores | `tCgC`, global memory | 10.6 |
 #
 # 10.4 is the loop around the first three, and 10.7 the whole kernel. Here are the first 16 rows of the tile before
-# cp.async and after it; the outline is one K block, 16 elements along K:
+# cp.async and after it. A cell is 16 bytes, which thread T copies; the outline is a K block, 16 elements along K:
 
 # %%
 show_path()
@@ -304,7 +304,8 @@ show_source(thread_share.load)
 
 # %% [markdown]
 # `path` is one operand's way into shared memory, for one thread. `path.places` has the coordinates of each vector's
-# elements; it is `None` where tiles divide the matrix. `cute.elem_less` is true if the row *and* the column are smaller.
+# elements; it is `None` where tiles divide the matrix. `cute.elem_less` is true if the row *and* the column are
+# smaller.
 #
 # **Predict:** a colleague writes `if cute.elem_less(…): cute.copy(…)`, without `pred`. It copies nothing from outside
 # the matrix, and passes every test at 4096³. At a size that no tile divides, which elements of C may be wrong: those of
@@ -463,21 +464,23 @@ show_source(store)
 # for each K tile; cp.async of 16 bytes; no bank conflict; B's rows and C's columns in the order of your `columns`, so
 # that stores fill whole sectors; nothing copied, fetched or stored twice; no spill. A GPU also times it at 4096³.
 #
-# What a thread needs; `copies` and `math` are its slices, `.get_slice(thread)`, of the TiledCopy and the TiledMma:
+# What a thread needs; `copies` and `math` are its slices, `.get_slice(thread)`, of the TiledCopy and the TiledMma, and
+# accumulators start at zero, `.fill(0.0)`:
 #
 # | | A | B | C |
 # |---|---|---|---|
 # | tile | `cute.local_tile(mA, (bM, bK), (m, None))` | alike, `(n, None)` | `cute.local_tile(mC, (bM, bN), (m, n))` |
 # | its order | as it is | `cute.composition(gB, (order, None, None))` | `cute.composition(gC, (None, order))` |
 # | shared memory | `memory.allocate_tensor(dtype, layout, byte_alignment=128)` | alike | |
-# | a thread's part | `copies.partition_S(gA)`, `partition_D(sA)` | alike | `math.partition_C(…)`, of the permuted view |
-# | registers | `make_operands(tiled_mma, thread, sA, sB)` | the same call | `tiled_mma.make_fragment_C(tCgC)`, `.fill(0.0)` |
+# | a thread's part | `copies.partition_S(gA)`, `partition_D(sA)` | alike | `math.partition_C(…)` of the permuted one |
+# | registers | `make_operands(tiled_mma, thread, sA, sB)` | the same call | `tiled_mma.make_fragment_C(tCgC)`, filled |
 #
 # - `None` in a tile's place keeps all tiles along K, as a third mode: (bM, bK, k_tiles). `config.stages` is 1.
-# - The coordinates of A, B and C are tensors, too: `cute.make_identity_tensor(mA.shape)`, whose element at (row, column)
-#   *is* (row, column). Cut, permute and divide them as the data.
-# - `GlobalToShared(g2s, source, target, places, limit)` is a path; the limit is the matrix's shape. Places and limit are
-#   None where the tile divides the matrix, along the rows and along K: Python's own `if`, since shapes are static here.
+# - The coordinates of A, B and C are tensors, too: `cute.make_identity_tensor(mA.shape)`, whose element at (row,
+#   column) *is* (row, column). Cut, permute and divide them as the data.
+# - `GlobalToShared(g2s, source, target, places, limit)` is a path; the limit is the matrix's shape. Places and limit
+#   are None where the tile divides the matrix, along the rows and along K: Python's own `if`, since shapes are static
+#   here.
 # - `Steps(k_tiles, a, b, rA, rB, tiled_mma, tCrC)` goes to your main loop; a and b are the two paths.
 # - `Accumulators(tCrC, tCgC, coordinates, gC, mC.shape, config, math)` goes to `store`, with gC as it is in memory.
 
@@ -575,10 +578,10 @@ show_ladder("10")
 show_figure("gemm_ladder_10")
 
 # %% [markdown]
-# On an **A100** cuBLAS uses mma.sync as well; Schreiber's first kernel is published there at 101% of cuBLAS at 2048³. On
-# a **Hopper** GPU cuBLAS uses WGMMA, which reads its operands from shared memory. mma.sync cannot keep up: a kernel of
-# mma.sync alone, on registers that nothing fills anew, ends at the red dotted line (623 TFLOP/s, measured). There the
-# fair comparison is with that line.
+# On an **A100** cuBLAS uses mma.sync as well; Schreiber's first kernel is published there at 101% of cuBLAS at 2048³.
+# On a **Hopper** GPU cuBLAS uses WGMMA, which reads its operands from shared memory. mma.sync cannot keep up: a kernel
+# of mma.sync alone, on registers that nothing fills anew, ends at the red dotted line (623 TFLOP/s, measured). There
+# the fair comparison is with that line.
 #
 # ## Two blocks on an SM
 #
@@ -610,9 +613,9 @@ for swept in all_sweep_results("gemm_rungs"):
         print(f"{size:5}: {rounds:2} rounds, predicted {predicted:6.0f} µs, measured {took[size]:6.0f}")
 
 # %% [markdown]
-# Two measurements of blocks that are alone predict all others within 7%, most within 4%: the second block costs no time.
-# An SM finishes two K tiles in 1.35 µs, and mma.sync at its peak takes 0.44 for each: the tensor cores are idle for a
-# third of the time, while *both* blocks wait. The count also explains the figure's dip at 3072: its third round
+# Two measurements of blocks that are alone predict all others within 7%, most within 4%: the second block costs no
+# time. An SM finishes two K tiles in 1.35 µs, and mma.sync at its peak takes 0.44 for each: the tensor cores are idle
+# for a third of the time, while *both* blocks wait. The count also explains the figure's dip at 3072: its third round
 # has 48 blocks, and takes as long as a full one.
 #
 # The next page gives each block a second buffer, so that it waits less.

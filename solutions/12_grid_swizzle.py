@@ -231,8 +231,8 @@ with suppress(NotImplementedError):  # until you have written tiles_fetched
 
 # %% [markdown]
 # In all its steps together a wave reads more than half of L2 holds: the next one finds nothing that it needs, and the
-# bytes are your footprints times the steps. Groups of 8 raise the hit rate from 87 to 92% and take more than a third off
-# the bytes.
+# bytes are your footprints times the steps. Groups of 8 raise the hit rate from 87 to 92% and take more than a third
+# off the bytes.
 #
 # **Predict:** how much slower is raster order than groups of 8? How long do the bytes take at the datasheet's
 # bandwidth, 4.8 TB/s, and how long does the arithmetic take, at the 623 TFLOP/s of `mma.sync` alone?
@@ -263,8 +263,8 @@ with suppress(NotImplementedError):
 # %% [markdown]
 # For groups of 4 and 8 your count is within 3% of the counters. For raster order they say 3.31 GB, and lockstep 2.31:
 # blocks do not run in lockstep, and L2 may drop a tile before the last of the 64 blocks that share it has asked. In the
-# explorer, *drift* is the difference in pace between the slowest block and the fastest: set raster order and a small L2,
-# and move it.
+# explorer, *drift* is the difference in pace between the slowest block and the fastest: set raster order and a small
+# L2, and move it.
 
 # %%
 explore_block_order(rows=32, columns=32, in_flight=128, l2_mb=30)

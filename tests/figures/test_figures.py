@@ -14,7 +14,6 @@ from tutorlib.figures.registry import FIGURES
 from tutorlib.instruments.table import SWEEPS
 from tutorlib.kernels.ladder import LADDER
 from tutorlib.measuring import results
-from tutorlib.measuring.counters import MEMORY_READ
 from tutorlib.measuring.results import NoData, Point, SweepResults
 
 
@@ -172,25 +171,7 @@ def test_the_map_shows_the_best_hints_of_each_tile(found):
     assert outlined.get_xy()[1] == len(axes.get_yticks()) - 1.5  # tiles of 256×256 are the last row
 
 
-COUNTED = {name: {MEMORY_READ: 2e9} for name in ("raster", "groups of 8")}
-ORDERS = replace(swept(*COUNTED, sizes=(4096, 8192), tile=[128, 128, 64]), counters=COUNTED)
-
-
-def memory(found):
-    return FIGURES["gemm_orders"]([found]).axes[1]
-
-
-def test_the_counted_bytes():
-    axes = memory(ORDERS)
-    assert [bar.get_width() for bar in axes.patches] == [2, 2]
-    assert axes.get_lines()[0].get_xdata()[0] == pytest.approx(2 * 2 * 8192 * 8192 / 1e9)
-
-
-def test_without_counters():
-    assert memory(replace(ORDERS, counters={})).get_xlabel().startswith("no counters")
-
-
-SWEPT = ["attention_ladder", "gemm_any", "gemm_ladder", "gemm_models", "gemm_orders", "gemm_stages", "ladder"]
+SWEPT = ["attention_ladder", "gemm_any", "gemm_ladder", "gemm_models", "gemm_stages", "ladder"]
 SWEPT += ["tile_heatmap"]
 
 

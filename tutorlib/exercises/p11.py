@@ -22,17 +22,18 @@ PIPELINE = inside(ampere, "main_loop", small={(65, 72, 328): TWO_SMALL, (64, 64,
 # 11.1 period ----------------------------------------------------------------------------------------------------
 
 
-def period(stages: int, latency: int, transfer: int, compute: int, barriers: int) -> float:
-    return Timeline(stages, latency, transfer, compute, tiles=1, at_once=barriers == 2).period
+def period(blocks: int, stages: int, latency: int, transfer: int, compute: int, barriers: int) -> float:
+    return Timeline(stages, latency, transfer, compute, tiles=1, at_once=barriers == 2, blocks=blocks).period
 
 
-def times(stages: tuple[int, ...], barriers: int = 2) -> list[tuple[int, int, int, int, int]]:
-    return list(product(stages, (0, 4, 9), (1, 5), (1, 3, 8), (barriers,)))
+def times(blocks: int, stages: tuple[int, ...], barriers: int = 2) -> list[tuple[int, ...]]:
+    return list(product((blocks,), stages, (0, 4, 9), (1, 5), (1, 3, 8), (barriers,)))
 
 
-def machines(stages: tuple[int, ...], barriers: int = 2) -> Draw:
+def machines(blocks: tuple[int, ...], stages: tuple[int, ...], barriers: int = 2) -> Draw:
     """Calls with any times, of which each may be the longest."""
-    return lambda rng: (rng.choice(stages), rng.randint(0, 40), rng.randint(1, 20), rng.randint(1, 30), barriers)
+    times = (0, 40), (1, 20), (1, 30)
+    return lambda rng: (rng.choice(blocks), rng.choice(stages), *(rng.randint(*limits) for limits in times), barriers)
 
 
 gemm_exercise = partial(
@@ -48,18 +49,19 @@ EXERCISES = (
         ("11.1", "period", 2),
         None,
         {
-            "one buffer": beside(times((1,)), machines((1,))),
-            "two buffers": beside(times((2,)), machines((2,))),
-            "more buffers": beside(times((3, 6)), machines((3, 4, 5, 6, 8))),
-            "one barrier a tile": beside(times((2, 3, 6), 1), machines((2, 3, 4, 6, 8), 1)),
+            "one buffer": beside(times(1, (1,)), machines((1,), (1,))),
+            "more buffers": beside(times(1, (2, 3, 6)), machines((1,), (2, 3, 4, 5, 6, 8))),
+            "one barrier a tile": beside(times(1, (2, 3, 6), 1), machines((1,), (2, 3, 4, 6, 8), 1)),
+            "several blocks": beside(times(2, (1, 2)) + times(2, (2, 3), 1), machines((2, 3), (1, 2, 3))),
         },
         holds=near(period),
         mistakes={
-            "no_latency": lambda n, latency, transfer, compute, barriers: period(n, 0, transfer, compute, barriers),
-            "no_compute": lambda n, *times: max(*times[1:3], sum(times[:2]) / n),
-            "latency_in_turn": lambda n, latency, transfer, compute, barriers: max(compute, latency + transfer),
-            "no_buffer_limit": lambda n, *times: max(times[1:3]),
-            "always_two": lambda n, latency, transfer, compute, barriers: period(n, latency, transfer, compute, 2),
+            "no_latency": lambda b, n, latency, *times: period(b, n, 0, *times),
+            "no_compute": lambda b, n, *times: max(*times[1:3], sum(times[:2]) / n / b),
+            "latency_in_turn": lambda b, n, latency, transfer, compute, _: max(compute, latency + transfer),
+            "no_buffer_limit": lambda b, n, *times: max(times[1:3]),
+            "always_two": lambda *call: period(*call[:-1], 2),
+            "one_block": lambda b, *call: period(1, *call),
         },
         library={f"Timeline.{name}": getattr(Timeline, name) for name in ("period", "busy", "steps", "total")},
     ),

@@ -9,11 +9,10 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Rectangle
 
 from tutorlib.draw.palette import CATEGORIES, EMPTY, FAINT, INK, MARK, RAMP, SHADES
-from tutorlib.figures.style import say_where, tidy_axes
+from tutorlib.figures.style import tidy_axes
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.cutile import space
 from tutorlib.machine.features import hardware_of
-from tutorlib.measuring.counters import MEMORY_READ
 from tutorlib.measuring.results import Point, SweepResults
 from tutorlib.measuring.timing import Measurement
 from tutorlib.models.memory import BY_ARCH, blocks_per_sm
@@ -109,37 +108,6 @@ def square(tile: Tile) -> Square:
 def hints(config: dict) -> str:
     """The hints of a configuration, for its square."""
     return f"{config['num_worker_warps']} warps" + (f", {config['num_ctas']} CTAs" if config["num_ctas"] > 1 else "")
-
-
-def draw_orders(gain: Axes, memory: Axes, swept: SweepResults) -> None:
-    """Speed over the first order's at each size, with the spread; bytes read from memory at the largest, counted."""
-    first, *others = swept.names
-    for n, name in enumerate(others):
-        for x, shape in enumerate(sorted(swept.shapes)):
-            of = {point.name: point.measurement for point in swept.at(shape)}
-            faster, label = of[first].median_us / of[name].median_us - 1, name if x == 0 else None
-            gain.bar(x + n / 4, 100 * faster, 0.22, yerr=100 * of[name].spread, color=CATEGORIES[n], label=label)
-    gain.axhline(0, color=INK)
-    gain.set_xticks(range(len(swept.shapes)), [str(shape[0]) for shape in sorted(swept.shapes)])
-    gain.set_xlabel("M = N = K, elements")
-    gain.set_ylabel(f"speed over {first} order, %, and spread")
-    gain.legend(loc="lower right", frameon=False)
-    say_where(gain, swept)
-    tidy_axes(gain)
-    draw_memory(memory, swept)
-
-
-def draw_memory(axes: Axes, swept: SweepResults) -> None:
-    """GB read from memory, a bar for each order; a line for A and B read once."""
-    m, n, k = largest = swept.shapes[-1]
-    counted = {point.name: swept.counters[point.name] for point in swept.at(largest) if point.name in swept.counters}
-    axes.barh(list(counted), [counts[MEMORY_READ] / 1e9 for counts in counted.values()], color=CATEGORIES[0])
-    axes.axvline(2 * (m + n) * k / 1e9, color=MARK, linestyle="--", label="A and B once each")
-    axes.invert_yaxis()
-    axes.set_xlabel("bytes read from memory, GB" if counted else "no counters: ncu was not there, or may not count")
-    axes.set_title(f"at {by(largest)}", loc="left", color=INK)
-    axes.legend(loc="lower right", frameon=False)
-    tidy_axes(axes)
 
 
 # Any shape ------------------------------------------------------------------------------------------------------------

@@ -30,7 +30,6 @@ FIGURES: dict[str, Callable[..., Figure]] = {
     "gemm_ladder_14": partial(ladders.gemm_ladder, rungs=("13 loads spread", "14 plain")),
     "gemm_ladder_16": partial(ladders.gemm_ladder, rungs=("14 plain", "15 zigzag, polling", ladders.CHOSEN)),
     "gemm_models": by_gpu("gemm_models", (11, 5.2), maps.draw_models),
-    "gemm_orders": by_gpu("gemm_orders", (13, 4.6), maps.draw_orders, columns=2),
     "gemm_stages": by_gpu("gemm_stages", (9.5, 4.8), maps.draw_stages),
     "ladder": ladders.ladder_in_brief,
     "tile_heatmap": by_gpu("tile_space", (9.5, 6.2), maps.draw_space),

@@ -23,7 +23,7 @@ def single_buffer(steps: Steps) -> None:
 
 @cute.jit
 def refilled_at_once(steps: Steps) -> None:
-    """Notebook 11, two buffers with two barriers a tile: the second one frees the buffer of the tile just multiplied."""
+    """Notebook 11, two buffers and two barriers a tile: the second frees the buffer of the tile just multiplied."""
     for k_tile in cutlass.range_constexpr(2):
         if cutlass.const_expr(k_tile < steps.k_tiles):
             steps.load(k_tile, k_tile)
