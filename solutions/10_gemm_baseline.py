@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 115
+#     minutes: 120
 #     summary: Fragments, ldmatrix and mma.sync; a GEMM part by part, and at the end one kernel that is all yours.
 # ---
 
@@ -18,7 +18,7 @@
 # > edges, operands by ldmatrix, mma.sync, a main loop whose barriers you can defend, and stores of whole sectors; and
 # > predict its time from the number of blocks on an SM.
 # >
-# > **It takes** about 115 minutes, on any machine, best in two sittings: stop after 10.4. A GPU from sm_80 on gives the
+# > **It takes** about 120 minutes, on any machine, best in two sittings: stop after 10.4. A GPU from sm_80 on gives the
 # > speed.
 
 # %%

@@ -36,7 +36,7 @@ from tutorlib.kernels.cpp import BENCH, PROMISES, WAYS, Variant, blocks_of, in_t
 from tutorlib.kernels.hopper import first, torch_gemm
 from tutorlib.kernels.hopper.choose import choose
 from tutorlib.kernels.hopper.config import HopperConfig
-from tutorlib.kernels.hopper.first import make_first_gemm
+from tutorlib.kernels.hopper.first import Parts, make_first_gemm
 from tutorlib.kernels.hopper.fused import (
     ADD,
     BIAS_GELU,
@@ -232,10 +232,13 @@ def tile_space() -> Sweep:
 
 
 def tile_orders() -> Sweep:
-    """Notebook 12's last question: 07's kernel, a block for each tile, in its orders, and what memory has to send."""
+    """Notebook 12: 07's kernel, a block for each tile, and 14's, in their orders, and what memory has to send."""
     orders = {"raster": 64} | {f"groups of {group}": group for group in (4, 8, 16)}
     small = cutile.Config(128, 128)
-    candidates = (configured(name, replace(small, group=n), one_tile_each=True) for name, n in orders.items())
+    candidates = [configured(name, replace(small, group=n), one_tile_each=True) for name, n in orders.items()]
+    for order in (raster, grouped):
+        host = make_first_gemm(Parts(order=order))
+        candidates.append(Candidate(f"page 14's kernel, {order.__name__}", CuteLauncher(host, GEMM), needs=WGMMA))
     return Sweep(GEMM, tuple(candidates), cubes(8192), (counters.MEMORY_READ, counters.WAVES))
 
 

@@ -220,7 +220,7 @@ def store_by_tma(acc: Accumulators) -> None:
 
 @dataclass(frozen=True)
 class Parts:
-    """The functions that the kernel is made of; each may be the reader's."""
+    """The functions that the kernel is made of; each may be the reader's. order: as `models.l2` has them."""
 
     ring_layout: Callable[[int, int, int], cute.ComposedLayout] = ring_layout
     boxes: Callable[..., tuple[cute.Tensor, cute.Tensor]] = boxes
@@ -229,6 +229,7 @@ class Parts:
     barriers: Callable[..., None] = init_barriers
     main_loop: Callable[[Steps], None] = main_loop
     epilogue: Callable[[Accumulators], None] = store_by_tma
+    order: Callable[..., tuple[Any, Any]] = grouped
 
 
 def make_wgmma(columns: int = TILE[1]) -> cute.TiledMma:
@@ -290,7 +291,7 @@ def first_kernel(
     if warp == 0:
         for tma in (tma_a, tma_b, tma_c):
             cpasync.prefetch_descriptor(tma)
-    m, n = grouped(block, *tiles)  # of C's tiles (M, N); neighbors have the same rows of B
+    m, n = parts.order(block, *tiles)  # of C's tiles (M, N); neighbors have the same rows of B
     gA = cute.local_tile(mA, (bM, bK), (m, None))  # (bM, bK, K tiles)
     gB = cute.local_tile(mB, (bN, bK), (n, None))  # (bN, bK, K tiles)
     gC = cute.local_tile(mC, (bM, bN), (m, n))  # (bM, bN)
