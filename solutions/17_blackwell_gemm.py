@@ -1,8 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 160
-#     appendix: 30
+#     minutes: 105
 #     summary: Tensor memory, one thread that multiplies, six warps, pairs of blocks. Only a timing needs a Blackwell.
 # ---
 
@@ -19,11 +18,10 @@
 # it. The problem is notebook 10's: C = A · Bᵀ, `gemm(a, b, c)`, bf16, accumulated in fp32.
 #
 # > **After this page you can** allocate tensor memory and say which warp may read which part of it, issue
-# > multiplications from one thread and let other warps wait for them, give six warps their roles in one kernel, and let
-# > two blocks share a tile.
+# > multiplications from one thread and let other warps wait for them, say which fence orders two of its instructions,
+# > give six warps their roles in one kernel, and let two blocks share a tile.
 # >
-# > **It takes** about 160 minutes, on any machine; its appendix about 30 more, on numbers with a
-# > shared scale.
+# > **It takes** about 105 minutes, on any machine. After 17.6 is a good place to stop.
 
 # %%
 import cutlass
@@ -32,12 +30,12 @@ import torch
 from cutlass import BFloat16, Boolean, Float32, Int32
 
 from tutorlib import (
-    BLACKWELL_OPCODES, TCGEN05, TensorSpec, allocated_columns, block_formats, check, compare_on_gpu, compile_cute,
-    hardware_of, ring_stages, show_blackwell, show_block, show_handover, show_pair, show_scaled, show_tensor_memory,
-    story,
+    BLACKWELL_OPCODES, TCGEN05, TensorSpec, allocated_columns, check, compare_on_gpu, compile_cute, hardware_of, l2,
+    ring_stages, show_blackwell, show_block, show_findings, show_handover, show_pair, show_tensor_memory, story,
 )  # fmt: skip
 from tutorlib.kernels.blackwell import (
-    PAIR, SMS, BlackwellConfig, Parts, TileSteps, Tma, make_blackwell_gemm, make_block, make_t2r, tma_atoms,
+    PAIR, SMS, BlackwellConfig, Parts, TileSteps, Tma, course_parts, fence_before, make_blackwell_gemm, make_block,
+    make_t2r, tma_atoms,
 )  # fmt: skip
 
 # %% [markdown]
@@ -79,11 +77,10 @@ for name in ("NVIDIA H200", "NVIDIA B200"):
     seconds = 2 * 128 * 256 * 64 / (gpu.flops["bf16"] / gpu.sms)
     rate = 2 * (128 + 256) * 64 / seconds
     print(f"{name}: {seconds * 1e9:.0f} ns, {rate / 1e9:.0f} GB/s into each of {gpu.sms} SMs", end=", ")
-    print(f"{rate * gpu.sms / 1e12:.1f} TB/s in all; pairs of blocks: {rate * gpu.sms / 1.5e12:.1f}")
+    print(f"{rate * gpu.sms / 1e12:.1f} TB/s in all")
 
 # %% [markdown]
-# The last number is for pairs of blocks: a third fewer bytes. An H200 has no pairs; its multicast saves as many and
-# gains nothing (notebook 15). We have not measured whether a B200 needs them.
+# A B200's SM needs twice the H200's bytes each second. In a *pair*, later on this page, two blocks load a third fewer.
 #
 # ## Tensor memory
 #
@@ -96,12 +93,11 @@ show_tensor_memory(columns=256, accumulators=2)
 
 # %% [markdown]
 # The tensor cores write all lanes. A warp can read only 32 of them, starting at lane 32 · (warp number modulo 4). So
-# four warps read a tile, and a warp's number determines its rows.
+# four warps read a tile, and a warp's number determines its rows. In a pair of blocks a tile has 256 rows; rows 128 to
+# 255 are in the second block's tensor memory.
 #
 # No thread *owns* tensor memory. A block allocates columns while it runs, and their number must be a power of two and
 # at least 32. If another block on the SM holds too many, the allocation waits until enough are free.
-#
-# **Predict.** Three accumulators of 96 columns: how many columns does the block allocate?
 #
 # **Exercise 17.1** (about 4 lines). Write `tmem_columns(n, accumulators)`: the number of columns to allocate for this
 # many 128×n accumulators side by side, or 0 if they do not fit.
@@ -119,27 +115,6 @@ def tmem_columns(n, accumulators):
 
 # %%
 check("17.1", tmem_columns)
-
-# %% [markdown]
-# Three accumulators of 96 columns need 288, so the block allocates 512.
-#
-# **Exercise 17.2** (about 3 lines). Write `accumulator_place(m, n, accumulator, columns)` → (block, warp, lane, column)
-# of the element at row m, column n of an accumulator, where lane and column are those of tensor memory. Accumulators
-# are `columns` wide and follow each other without gaps. The warp is one of the block's four epilogue warps, 0 to 3. A
-# pair of blocks, which comes later, has a tile of 256 rows: rows 128 to 255 are in block 1's tensor memory.
-
-
-# %%
-def accumulator_place(m, n, accumulator, columns):
-    ### BEGIN SOLUTION (about 3 lines)
-    block, lane = divmod(m, 128)
-    warp = lane // 32
-    return block, warp, lane, accumulator * columns + n
-    ### END SOLUTION
-
-
-# %%
-check("17.2", accumulator_place)
 
 # %% [markdown]
 # ### Allocate and free
@@ -170,7 +145,7 @@ check("17.2", accumulator_place)
 #     cute.arch.sync_threads()
 # ```
 #
-# **Exercise 17.3** (about 5 and 3 lines). Write your own. Theirs has three faults, and one of them costs time only: for
+# **Exercise 17.2** (about 5 and 3 lines). Write your own. Theirs has three faults, and one of them costs time only: for
 # each call, say which other warp or block it affects, and when. One barrier of the block is enough in each function.
 # The check simulates a small GEMM around yours.
 
@@ -199,7 +174,7 @@ def release(warp: Int32, columns: cutlass.Constexpr, acc: cute.Pointer):
 tensor_memory = allocate, release
 
 # %%
-check("17.3", tensor_memory)
+check("17.2", tensor_memory)
 
 # %% [markdown]
 # The colleague's warps read the address before the barrier, when warp 4 may not have written it. Warp 4 frees the
@@ -212,32 +187,19 @@ check("17.3", tensor_memory)
 #
 # One bf16 instruction multiplies M × 16 by 16 × N and adds the product to M × N accumulators in tensor memory. M is 64
 # or 128, in a pair of blocks 128 or 256, half of the rows in each; N is at most 256
-# ([Matrix Shape](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-matrix-shape)). In PTX, the operands
-# are the accumulators' address, the descriptors of A and B, one of shape and types, four masks of lanes not to write,
-# and a predicate: add to the accumulators, or overwrite them. `kind::f16` is for fp16 and bf16;
-# `collector::a::discard`: A is not kept for reuse. A K tile of 64 takes four instructions:
+# ([Matrix Shape](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-matrix-shape)). A K tile of 64 takes
+# four:
 
 # %%
 alone = compile_cute(make_blackwell_gemm(), [TensorSpec((4096, 4096), "bf16")] * 3, "sm_100a")
 print(*(line.strip()[:120] for line in alone.ptx.splitlines() if "tcgen05.mma" in line), sep="\n")
 
 # %% [markdown]
-# CuTe describes an instruction by an op, from which `cute.make_tiled_mma(op)` makes the TiledMma:
+# The operands are the accumulators' address, the descriptors of A and B, and one of the shape and the types; in braces
+# the accumulators' lanes that are not written, here none; and a predicate: add to the accumulators, or overwrite them.
+# `kind::f16` is for fp16 and bf16, and `discard` says that A is not kept for the next instruction.
 #
-# ```python
-# tcgen05.MmaF16BF16Op(type of A and B, type of the accumulators, (M, N, K), group, source of A, major of A, major of B)
-# ```
-#
-# The group is `tcgen05.CtaGroup.ONE` or `.TWO`, for a block or a pair; the source is `tcgen05.OperandSource.SMEM`; A
-# and B are K-major, `OperandMajorMode.K`. One instruction takes all of the tile's M and N, and 16 of its K. As on
-# Hopper, `tiled_mma.set(tcgen05.Field.ACCUMULATE, adds)` sets the predicate of the multiplications that follow, and
-# `cute.gemm(tiled_mma, acc, a, b, acc)` issues one. It elects its thread itself.
-#
-# **Exercise 17.4** (about 4 and 4 lines). Write `make_umma(tile, pair)`, where `tile` is (M, N, K) of the block or of
-# the pair. Then write `issue(tiled_mma, acc, tCrA, tCrB, first)`, which multiplies one stage: one instruction for each
-# K block; `tCrA` has four of them, or two if the K tile is 32. `acc` is one accumulator; `tCrA` and `tCrB` are the
-# stage's descriptors, (1, 1, K blocks). `first`, a run-time Boolean, says that this is the first K tile of a tile of C
-# (its opposite is `not first`). Which of the multiplications may overwrite the accumulator?
+# CuTe describes an instruction by an op, and makes the TiledMma of it. One takes all of the tile's M and N:
 
 # %%
 from contextlib import suppress
@@ -245,16 +207,25 @@ from contextlib import suppress
 from cutlass.cute.nvgpu import OperandMajorMode, tcgen05
 
 
-# %%
 def make_umma(tile, pair):
-    ### BEGIN SOLUTION (about 4 lines)
+    """tile: (M, N, K) of a block, or of a pair."""
     group = tcgen05.CtaGroup.TWO if pair else tcgen05.CtaGroup.ONE
     smem, k_major = tcgen05.OperandSource.SMEM, OperandMajorMode.K
     op = tcgen05.MmaF16BF16Op(BFloat16, Float32, (tile[0], tile[1], 16), group, smem, k_major, k_major)
     return cute.make_tiled_mma(op)
-    ### END SOLUTION
 
 
+# %% [markdown]
+# As on Hopper, `tiled_mma.set(tcgen05.Field.ACCUMULATE, adds)` sets the predicate of the multiplications that follow,
+# and `cute.gemm(tiled_mma, acc, a, b, acc)` issues one. It elects its thread itself.
+#
+# **Exercise 17.3** (about 4 lines). Write `issue(tiled_mma, acc, tCrA, tCrB, first)`, which multiplies one stage. `acc`
+# is one accumulator, which no other step clears. `tCrA` and `tCrB` are the stage's descriptors, (1, 1, K blocks); the
+# check also passes fewer than four K blocks. `first`, a run-time Boolean, says that this is the first K tile of a tile
+# of C (its opposite is `not first`).
+
+
+# %%
 @cute.jit
 def issue(tiled_mma: cute.TiledMma, acc: cute.Tensor, tCrA: cute.Tensor, tCrB: cute.Tensor, first: Boolean):
     ### BEGIN SOLUTION (about 4 lines)
@@ -265,10 +236,8 @@ def issue(tiled_mma: cute.TiledMma, acc: cute.Tensor, tCrA: cute.Tensor, tCrB: c
     ### END SOLUTION
 
 
-mma = make_umma, issue
-
 # %%
-check("17.4", mma)
+check("17.3", issue)
 
 # %% [markdown]
 # Only K block 0 of a tile's first K tile overwrites: it clears what the last tile left.
@@ -314,14 +283,12 @@ for step in (TileSteps.load, TileSteps.multiply, TileSteps.read, TileSteps.write
     print(f"{step.__name__}{signature(step)}: {step.__doc__}")
 
 # %% [markdown]
-# A colleague makes the producer's pipeline state anew for each tile of C, as in 15.3. With four stages and K = 512 it
-# passes every test. **Predict:** what happens at K = 256, and what at K = 320?
+# The producer's main loop is notebook 15's, with a loop over tiles around it. One thing is new. `empty` is signaled by
+# commits, which arrive when the multiplications are complete, and no load waits for the last ones. A block must not end
+# before they have arrived: its shared memory, mbarriers included, may belong to another block by then.
 #
-# **Exercise 17.5** (about 11 lines). Write `produce(steps)`, the TMA warp's loop, for every K: the K tiles of all of
-# the block's tiles go round the ring, each loaded as early as its stage allows, with one wait for each. `number` in
-# `steps.load(number, k_tile, stage)` counts the block's own tiles from 0; the whole warp calls it, as in notebook 15.
-# The block must not end while a commit to one of its mbarriers is in flight, and no load waits for the last ones. Which
-# waits are missing, and what do you know of their phases?
+# **Exercise 17.4** (about 3 lines). Complete `produce(steps)`, the TMA warp's loop: it returns when no commit to
+# `empty` is in flight, for every K and any number of tiles. Which phase does the last commit to each stage complete?
 
 # %%
 from cutlass.pipeline import PipelineUserType, make_pipeline_state
@@ -330,7 +297,6 @@ from cutlass.pipeline import PipelineUserType, make_pipeline_state
 # %%
 @cute.jit
 def produce(steps: TileSteps):
-    ### BEGIN SOLUTION (about 11 lines)
     state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
     for number in cutlass.range(steps.tiles, unroll=1):
         for k_tile in cutlass.range(steps.k_tiles, unroll=1):
@@ -339,6 +305,7 @@ def produce(steps: TileSteps):
                 cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
             steps.load(number, k_tile, state.index)
             state.advance()
+    ### BEGIN SOLUTION (about 3 lines)
     for _ in cutlass.range(steps.stages, unroll=1):
         cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
         state.advance()
@@ -346,24 +313,20 @@ def produce(steps: TileSteps):
 
 
 # %%
-check("17.5", produce)
+check("17.4", produce)
 
 # %% [markdown]
-# The colleague's loop is right after an even number of rounds, where K is a multiple of 2 · 4 · 64 = 512. At K = 256,
-# one round, the second tile's first waits pass at once, and stages are overwritten before they are read: a wrong
-# result. At K = 320 a tile has five K tiles. In the second tile the loop waits until stage 1 is read for the second
-# time, and the MMA warp until it is filled for the second time: a deadlock. At the end the state carries on, too: wait
-# as for one more load into each stage.
+# After the last load, `state` is at the stage and the phase of one load more: wait as for one more load into each
+# stage, and the wait is over when the last commit has arrived. (A stage that was never filled passes at once.)
 #
-# A commit to `empty` is right, because it arrives when the multiplications are complete. `mbarrier_arrive` would arrive
-# at once, when they may still read the stage.
+# A commit to `empty` is right where `mbarrier_arrive` was a bug: that arrives at once, when the multiplications may
+# still read the stage.
 #
-# The MMA warp connects the two rings: it consumes stages, and *produces* accumulators.
-#
-# **Exercise 17.6** (about 14 lines). Write `multiply(steps)`. The table says what this warp waits for and commits to.
-# `steps.multiply(stage, accumulator, first)` calls your `issue` and elects its thread itself; `first` may be a run-time
-# value. One thread issues a commit, under `with cute.arch.elect_one():`. (A warp elects the same lane each time, so the
-# thread that commits is the one that multiplied.) This warp never waits for its own multiplications.
+# **Exercise 17.5** (about 14 lines). Write `multiply(steps)`, the MMA warp's loop. The table of mbarriers says what it
+# waits for and commits to. It consumes stages and *produces* accumulators: with which kind of state does it walk round
+# each ring? `steps.multiply(stage, accumulator, first)` calls your `issue` and elects its thread itself; `first` may be
+# a run-time value. One thread issues a commit, under `with cute.arch.elect_one():`. (A warp elects the same lane each
+# time, so the thread that commits is the one that multiplied.) This warp never waits for its own multiplications.
 
 
 # %%
@@ -387,7 +350,7 @@ def multiply(steps: TileSteps):
 
 
 # %%
-check("17.6", multiply)
+check("17.5", multiply)
 
 # %% [markdown]
 # The accumulators' state is a producer's: its first wait for `free` returns at once.
@@ -400,12 +363,6 @@ check("17.6", multiply)
 # notebook 14's epilogue: round, store into a swizzled box in shared memory, proxy fence, TMA store; it also waits until
 # a box may be overwritten.
 #
-# `free` tells the MMA warp that the reads are over. After `tcgen05.wait::ld`, which the whole warp executes, they are,
-# in all 32 lanes. `mbarrier_arrive` is a *release*, and the wait for the mbarrier an *acquire*: together they order
-# what was over before the arrival.
-# (The [tcgen05.fence](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-special-sync-operations-fence)
-# that orders tcgen05 instructions after a wait is in `steps.read` and `steps.multiply`.)
-#
 # When can the tensor cores have the accumulator back? Compare one accumulator with two, for three tiles of four K
 # tiles:
 
@@ -417,7 +374,7 @@ show_handover(1, 2)
 # 20, and the MMA warp issues in 21. With two, they are never idle as long as a tile's epilogue takes no longer than the
 # next tile's main loop.
 #
-# **Exercise 17.7** (about 11 lines). Write `store(steps)`, the loop of each of the four epilogue warps. Every tile has
+# **Exercise 17.6** (about 11 lines). Write `store(steps)`, the loop of each of the four epilogue warps. Every tile has
 # `steps.parts` parts, each with a `steps.read(accumulator, part)` and a `steps.write(number, part)`. One lane of each
 # warp arrives at `free`, as early as it safely can. After which part, and before or after its write?
 
@@ -441,39 +398,144 @@ def store(steps: TileSteps):
 
 
 # %%
-check("17.7", store)
+check("17.6", store)
 
 # %% [markdown]
 # After the last part is in registers, and before its write: a write needs no tensor memory.
 #
+# ### What orders two tcgen05 instructions
+#
+# `tcgen05.mma` and `tcgen05.ld` are asynchronous: program order and a barrier alone say nothing about when they access
+# tensor memory.
+#
+# | first | then | ordered by |
+# |---|---|---|
+# | `tcgen05.mma` | `tcgen05.mma`, of the same thread | the order of issue |
+# | `tcgen05.mma` | `tcgen05.ld`, of any warp | a commit, and a wait for its mbarrier |
+# | `tcgen05.ld` | the use of its registers | `tcgen05.wait::ld` |
+# | `tcgen05.ld` | `tcgen05.mma` into the same columns | `wait::ld`, an arrival, a wait for it |
+# | all of these | `tcgen05.dealloc` | the same, then a barrier |
+#
+# An arrival and a wait order what lies before and behind them if the arrival *releases* and the wait *acquires*, as
+# CuTe's do unless told otherwise. If they are *relaxed*, they order nothing. Then a
+# [tcgen05.fence](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-memory-consistency-model) has to: its
+# form `before_thread_sync` ahead of the arrival, `after_thread_sync` behind the wait. `steps.read` and `steps.multiply`
+# begin with the latter, as PTX's examples do.
+#
+# A colleague's arrival at `free` is relaxed, "to save the release". **Predict**: which of the four versions below are
+# right, and may a fence take the place of `wait::ld`?
+
+# %%
+from dataclasses import replace
+
+
+def colleagues_store(waits, fences, relaxed):
+    @cute.jit
+    def store(steps: TileSteps):
+        acc = make_pipeline_state(PipelineUserType.Consumer, steps.accumulators)
+        for number in cutlass.range(steps.tiles, unroll=1):
+            cute.arch.mbarrier_wait(steps.ready + acc.index, acc.phase)
+            for part in cutlass.range(steps.parts, unroll=1):
+                steps.read(acc.index, part)
+                if cutlass.const_expr(waits):
+                    cute.arch.fence_view_async_tmem_load()
+                if part == steps.parts - 1:
+                    if cutlass.const_expr(fences):
+                        fence_before()
+                    with cute.arch.elect_one():
+                        cute.arch.mbarrier_arrive(steps.free + acc.index, relaxed=relaxed)
+                steps.write(number, part)
+            acc.advance()
+
+    return store
+
+
+versions = {
+    "wait::ld, arrive": (True, False, False),
+    "wait::ld, arrive.relaxed": (True, False, True),
+    "wait::ld, fence::before, arrive.relaxed": (True, True, True),
+    "fence::before, arrive.relaxed": (False, True, True),
+}
+narrow, parts = BlackwellConfig(tile=(128, 64, 64)), course_parts()
+kernels = {
+    name: make_blackwell_gemm(narrow, replace(parts, store=colleagues_store(*version)), 2)
+    for name, version in versions.items()
+}
+matrices = [torch.ones(shape).bfloat16() for shape in ((129, 136), (264, 136), (129, 264))]
+show_findings(kernels, *matrices, arch="sm_100a")
+
+# %% [markdown]
+# A fence orders instructions that are over, and makes none of them end: without `wait::ld` the loads may still be
+# reading. A relaxed arrival needs the fence, one that releases does not.
+#
+# This is a good place to stop.
+#
 # ## From loops to a kernel
 #
-# The four steps that your loops call are the course's, around your `issue`. `steps.read`'s copy, `32x32b.x64`, comes
-# from `make_t2r`.
+# ### The order of tiles
+#
+# The kernel is persistent: block i computes the tiles i, i + blocks, i + 2 · blocks, … of an order in bands, notebook
+# 12's `l2.grouped(number, tiles_m, tiles_n, height)`. Tiles were square there, and a square of them loaded least. Here
+# a tile has 128 rows of A and 256 of B. **Predict**: how high should the band of 148 blocks be, and that of 74 pairs,
+# whose tiles have 256 rows of each?
+#
+# **Exercise 17.7** (about 3 lines). Write `band(tile, tiles_m, in_flight)`: the height of a band in tiles, a power of
+# two and at most `tiles_m`, with which `in_flight` tiles read the fewest rows of A and B together. They fill the band
+# column by column; count a column that is begun as a whole one. Of equally good heights, return the smallest.
+
+
+# %%
+def band(tile, tiles_m, in_flight):
+    ### BEGIN SOLUTION (about 3 lines)
+    bM, bN, _ = tile
+    heights = [2**n for n in range(tiles_m.bit_length())]
+    return min(heights, key=lambda height: height * bM + -(-in_flight // height) * bN)
+    ### END SOLUTION
+
+
+# %%
+check("17.7", band)
+
+
+# %%
+def rows_read(tile, in_flight, height):
+    """Rows of A and B that the first tiles of 8192³ read."""
+    grid = 8192 // tile[0], 8192 // tile[1]
+    first = l2.waves(grid, lambda *place: l2.grouped(*place, height), in_flight)[0]
+    return len({m for m, _ in first}) * tile[0] + len({n for _, n in first}) * tile[1]
+
+
+with suppress(NotImplementedError):  # until you have written band
+    for name, tile, in_flight in (("a block", (128, 256, 64), SMS), ("a pair", (256, 256, 64), SMS // 2)):
+        tiles_m = 8192 // tile[0]
+        for height in (tiles_m, 12, band(tile, tiles_m, in_flight)):
+            kib = rows_read(tile, in_flight, height) * 128 / 1024
+            print(f"{name}, bands of {height:2} tiles: {kib:,.0f} KiB in each step along K")
+
+# %% [markdown]
+# Both read 18 · 256 rows: a band is 2,048 rows high for both, since a pair's two blocks are a tile together. So a pair
+# saves traffic from L2 to the SMs, not from memory to L2.
 #
 # ### The kernel, and its launch
 #
 # `make_block` is notebook 14's setup, with two rings in place of one: it allocates shared memory, initializes the
 # mbarriers and cuts the matrices into boxes. It returns a block with `block.warp`, the warp's number; `block.address`,
-# for `alloc_tmem`; and `block.steps_in(acc)`, your loops' steps, given the pointer that `allocate` returns.
+# for `alloc_tmem`; and `block.steps_in(acc)`, your loops' steps, given the pointer that `allocate` returns. The
+# kernel's functions are collected in one object, `Parts(make_umma, issue, make_t2r, allocate, release, produce,
+# multiply, store)`, where `make_t2r` makes the copy of `steps.read`.
 #
-# The kernel is persistent: block i computes the tiles i, i + blocks, i + 2 · blocks, … Its functions are collected in
-# one object, `Parts(make_umma, issue, make_t2r, allocate, release, produce, multiply, store)`.
-#
-# **Exercise 17.8** (about 19 and 6 lines). Write a kernel of your own, `blackwell_kernel(a, b, c, tiled_mma, sizes,
-# config, parts)`, and the host function that `make_gemm` returns.
+# **Exercise 17.8** (about 19 and 7 lines). Write a kernel of your own, `blackwell_kernel(a, b, c, tiled_mma, sizes,
+# config, parts)`, and the host function that `make_gemm` returns. Before you write: your `produce` waits for commits,
+# your `release` for tensor memory. Which operation may still use the block's memory when it ends, and in which warps?
 #
 # - Arguments: the first three are annotated `Tma`, `tiled_mma` is a `cute.TiledMma`, and the last three are
-#   `cutlass.Constexpr` (so each shape compiles anew).
+#   `cutlass.Constexpr`.
 # - Kernel: it begins with `block = make_block(…)`, of these seven arguments, and allocates `config.columns` columns at
 #   `block.address`. Take every function from `parts`: the kernel serves for a pair, too.
 # - Roles: warp 5 loads, warp 4 multiplies, warps 0 to 3 store.
 # - Launch: `tma_atoms(a, b, c, config)` returns the kernel's first three arguments. `sizes` is (tiles of C along M,
-#   along N, K tiles, blocks); partial tiles count. Launch `sms` blocks of six warps, but never more than tiles. Pass no
-#   `smem=`.
-#
-# Your `produce` waits for commits, your `release` for tensor memory. Which operation may still use the block's memory
-# when it ends?
+#   along N, K tiles, blocks, height of a band); partial tiles count. Launch `sms` blocks of six warps, but never more
+#   than tiles. CuTe adds up the shared memory itself.
 
 
 # %%
@@ -513,11 +575,11 @@ def make_gemm(config, sms):
     def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
         bM, bN, bK = config.tile
         tiled_mma = make_umma(config.tile, False)
-        ### BEGIN SOLUTION (about 6 lines)
+        ### BEGIN SOLUTION (about 7 lines)
         tiles_m, tiles_n = cute.ceil_div(c.shape[0], bM), cute.ceil_div(c.shape[1], bN)
         k_tiles = cute.ceil_div(a.shape[1], bK)
         blocks = min(tiles_m * tiles_n, sms)
-        sizes = tiles_m, tiles_n, k_tiles, blocks
+        sizes = tiles_m, tiles_n, k_tiles, blocks, band(config.tile, tiles_m, blocks)
         kernel = blackwell_kernel(*tma_atoms(a, b, c, config), tiled_mma, sizes, config, alone_parts)
         kernel.launch(grid=(blocks, 1, 1), block=(192, 1, 1))
         ### END SOLUTION
@@ -530,9 +592,9 @@ check("17.8", make_gemm)
 
 # %% [markdown]
 # TMA may still be reading the boxes of the last tile: the warps that stored them wait,
-# `cp_async_bulk_wait_group(0, read=True)`. Here are your kernel's instructions in program order: the TMA warp's, the
-# MMA warp's, the epilogue's. The solution waits for `empty`; ×3 for `empty` at the end, `free` and `full`; then for
-# `ready`:
+# `cp_async_bulk_wait_group(0, read=True)`. Here are your kernel's instructions in program order. Of the solution's
+# waits, the TMA warp's are the first and the second, for `empty`; the MMA warp's the next two, for `free` and `full`;
+# the epilogue's the last, for `ready`:
 
 # %%
 with suppress(NotImplementedError):  # until you have written all of it
@@ -577,13 +639,10 @@ for pair in (False, True):
 # `tcgen05.commit(barrier, mask, tcgen05.CtaGroup.TWO)`, where `steps.both` is the mask of both blocks; and an arrival
 # in another block, `cute.arch.mbarrier_arrive(barrier, steps.leader)`.
 #
-# **Predict.** Block 1's producer must not overwrite its stage before the tensor cores of *both* SMs have read it. Which
-# line ensures that?
-#
 # **Exercise 17.9** (about 12, 15 and 11 lines). Copy your three loops, and change what the table demands, five lines in
-# all: `pair_produce`, `pair_multiply` and `pair_store`. First say for each line: without it, which warp would wait
-# forever, or not long enough? The last of seven points is for speed, with no target yet: a right answer gets it on a
-# B200, elsewhere a –.
+# all: `pair_produce`, `pair_multiply` and `pair_store`. Block 1's producer must not overwrite its stage before the
+# tensor cores of *both* SMs have read it: which line ensures that? For each changed line, which warp would wait forever
+# without it, or not long enough?
 
 
 # %%
@@ -654,41 +713,29 @@ check("17.9", pair_loops)
 # multiplication is complete, and that runs on both SMs. Without the mask, block 1's producer fills each stage once and
 # waits forever.
 #
-# Around your kernel, three things change:
-#
-# - **Tensor memory.** Each block of the pair has its own, and both allocate together: `alloc_tmem`,
-#   `relinquish_tmem_alloc_permit` and `dealloc_tmem` take `is_two_cta=True`.
-# - **The barriers.** `cute.arch.cluster_arrive()` and then `cute.arch.cluster_wait()` are a barrier of the whole
-#   cluster.
-# - **The launch.** The two blocks of a pair are a cluster, `cluster=(2, 1, 1)`, and have adjacent numbers in the grid.
-#   The last of `sizes` counts clusters, and a cluster takes two SMs.
-#
-# **Exercise 17.10** (about 6, 4 and 6 lines). Write `pair_allocate`, `pair_release` and `make_pair_gemm`, where
-# `config.tile` is the pair's, 256 rows. Which of your barriers no longer suffice? (`make_block` and `tma_atoms` read
-# from `config` that a block loads half of B's rows.)
+# Your kernel serves a pair as it is. Around it three things change. Both blocks allocate together (`is_two_cta`). The
+# barriers in `allocate` and `release` become barriers of the cluster: the leader's multiplications write block 1's
+# tensor memory, so both must have allocated; and each block arrives at mbarriers of the other, so neither may end
+# first. The two blocks are launched as a cluster, which takes two SMs and counts as one in `sizes`:
 
 
 # %%
 @cute.jit
 def pair_allocate(warp: Int32, columns: cutlass.Constexpr, address: cute.Pointer):
-    ### BEGIN SOLUTION (about 6 lines)
     if warp == 4:
         cute.arch.alloc_tmem(columns, address, is_two_cta=True)
         cute.arch.relinquish_tmem_alloc_permit(is_two_cta=True)
     cute.arch.cluster_arrive()
     cute.arch.cluster_wait()
     return cute.arch.retrieve_tmem_ptr(Float32, 16, address)
-    ### END SOLUTION
 
 
 @cute.jit
 def pair_release(warp: Int32, columns: cutlass.Constexpr, acc: cute.Pointer):
-    ### BEGIN SOLUTION (about 4 lines)
     cute.arch.cluster_arrive()
     cute.arch.cluster_wait()
     if warp == 4:
         cute.arch.dealloc_tmem(acc, columns, is_two_cta=True)
-    ### END SOLUTION
 
 
 pair_parts = Parts(make_umma, issue, make_t2r, pair_allocate, pair_release, *pair_loops)
@@ -698,42 +745,41 @@ def make_pair_gemm(config, sms):
     @cute.jit
     def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
         bM, bN, bK = config.tile
-        ### BEGIN SOLUTION (about 6 lines)
         tiles_m, tiles_n = cute.ceil_div(c.shape[0], bM), cute.ceil_div(c.shape[1], bN)
         clusters = min(tiles_m * tiles_n, sms // 2)
-        sizes = tiles_m, tiles_n, cute.ceil_div(a.shape[1], bK), clusters
+        sizes = tiles_m, tiles_n, cute.ceil_div(a.shape[1], bK), clusters, band(config.tile, tiles_m, clusters)
         tiled_mma = make_umma(config.tile, True)
         kernel = blackwell_kernel(*tma_atoms(a, b, c, config), tiled_mma, sizes, config, pair_parts)
         kernel.launch(grid=(2 * clusters, 1, 1), block=(192, 1, 1), cluster=(2, 1, 1))
-        ### END SOLUTION
 
     return gemm
 
 
 # %%
-check("17.10", make_pair_gemm)
+with suppress(NotImplementedError):  # until you have written all of it
+    a, b = torch.randn(300, 136).bfloat16(), torch.randn(264, 136).bfloat16()
+    c = torch.empty(300, 264, dtype=torch.bfloat16)
+    show_findings({"a pair": make_pair_gemm(replace(PAIR, tile=(256, 64, 64)), 4)}, a, b, c, arch="sm_100a")
+    print(f"off by {float((c - a.float() @ b.float().mT).abs().max()):.2f} of {float(c.abs().max()):.0f}")
 
 # %% [markdown]
-# Neither does: the leader's multiplications write block 1's tensor memory, so both must have allocated; each arrives at
-# mbarriers of the other, so neither may end first.
-#
 # ## Speed
 #
 # [JAX's guide](https://docs.jax.dev/en/latest/pallas/gpu/blackwell_matmul.html) measures a ladder of such kernels on
 # Blackwell, in fp16, in percent of the tensor cores' peak:
 #
-# | a rung, each on top of the last | % of peak | here |
-# |---|---|---|
-# | one warpgroup for everything | 37.6 | |
-# | warps with roles | 45.5 | 17.5 to 17.8 |
-# | epilogue in parts, two buffers | 55.8 | 17.7 |
-# | pairs | 59.4 | 17.9, 17.10 |
-# | persistent | 61.5 | 17.8 |
-# | a warpgroup for the epilogue | 63.4, as cuBLAS | 17.6, 17.7 |
-# | tiles in blocks of the grid | 69.4, as CUTLASS | notebook 12 |
+# | a rung, each on top of the last | % of peak |
+# |---|---|
+# | one warpgroup for everything | 37.6 |
+# | warps with roles | 45.5 |
+# | epilogue in parts, two buffers | 55.8 |
+# | pairs | 59.4 |
+# | persistent | 61.5 |
+# | a warpgroup for the epilogue | 63.4, as cuBLAS |
+# | tiles in blocks of the grid | 69.4, as CUTLASS |
 #
-# JAX's order is not this page's: these are not your kernels' gains. There, the order of tiles, which this page leaves
-# alone, brings more than pairs. On a B200 the next cell times your kernels.
+# Your kernel has all seven. The order of tiles brings more than pairs there. On a B200 the next cell times your
+# kernels.
 
 # %%
 with suppress(NotImplementedError):  # until you have written both
@@ -747,8 +793,11 @@ with suppress(NotImplementedError):  # until you have written both
 #   and `free` are to accumulators what `full` and `empty` are to stages.
 # - A commit turns the completion of issued work into an arrival.
 # - A block allocates tensor memory and must free it; each warp can read a quarter of the lanes.
+# - `wait::ld` ends loads of tensor memory; a release or a `tcgen05.fence` orders what is over.
 # - A block may end only after every operation on its memory or mbarriers: loads, stores, commits, and in a pair the
 #   other block's arrivals.
+#
+# Next: [notebook 18](18_epilogues.ipynb) puts a layer's bias, activation and residual into the epilogue.
 #
 # ## Test yourself
 #
@@ -766,133 +815,8 @@ with suppress(NotImplementedError):  # until you have written both
 #
 # </details>
 #
-# <details><summary>3. Blocks compute the tiles i, i + blocks, … Why may notebook 12's order be faster?</summary>
+# <details><summary>3. Tiles of 128×64 instead of 128×256: is the best band higher or lower?</summary>
 #
-# Blocks that run together then compute a compact part of C, and load fewer different rows of A and B into L2.
+# Lower: a tile has more rows of A than of B, so a column of tiles costs less than a row of them.
 #
 # </details>
-
-# %% [markdown]
-# ## Appendix: Numbers with a shared scale
-#
-# Formats of 8 and 4 bits share a scale for each block of elements. On Hopper, an FP8 kernel's threads apply such scales
-# between two groups of wgmmas. On Blackwell no thread holds the accumulators, so the tensor cores apply the scales. Two
-# of the formats:
-#
-# | | element | scale | per | plus |
-# |---|---|---|---|---|
-# | **mxfp8** | e4m3, up to 448 | ue8m0: a power of two, 8 bits of exponent | 32 elements along K | |
-# | **nvfp4** | e2m1: 0, ½, 1, 1½, 2, 3, 4, 6 | e4m3 | 16 elements along K | one fp32 for the tensor |
-#
-# For each block along K, the tensor cores add up the products of the unscaled elements and multiply the sum by both
-# scales, once. In PTX these are the kinds `mxf8f6f4` and `mxf4nvf4` of `tcgen05.mma`.
-#
-# The picture has 16 of 32 random numbers, x, the stored elements with their codes in hex (e4m3, e2m1), and their values
-# after scaling (mxfp8, nvfp4):
-
-# %%
-import random
-
-rng = random.Random(15)
-numbers = [rng.gauss(0, 1) for _ in range(32)]
-show_scaled(numbers, tensor_scale=0.05)
-
-# %% [markdown]
-# e4m3 has about the same *relative* error everywhere. e2m1 has eight magnitudes, so a number much smaller than the
-# block's largest becomes 0.
-#
-# **Exercise 17.11** (about 6 lines). Write `quantize_mx(block)` → (exponent, elements) for a list of 32 numbers, as the
-# OCP's MX specification defines it. The exponent is floor(log2 of the largest magnitude) − 8, where 8 is the exponent
-# of e4m3's largest number; it is at least −127 and at most 127, and −127 if all are zero. The elements are a list of
-# floats: each number divided by 2^exponent, clipped to ±448, and rounded to the nearest e4m3, ties to even. torch can
-# round: `tensor.to(torch.float8_e4m3fn)`.
-
-
-# %%
-def quantize_mx(block):
-    ### BEGIN SOLUTION (about 6 lines)
-    numbers = torch.tensor(block, dtype=torch.float64)
-    largest = numbers.abs().max()
-    exponent = int(torch.frexp(largest).exponent) - 1 - 8 if largest > 0 else -127
-    exponent = max(-127, min(127, exponent))
-    elements = (numbers / 2.0**exponent).clamp(-448, 448).to(torch.float8_e4m3fn)
-    return exponent, elements.tolist()
-    ### END SOLUTION
-
-
-# %%
-check("17.11", quantize_mx)
-
-# %% [markdown]
-# Scaled, a block's largest element is anywhere from 256 to 512, and above 448 it is clipped. With eight magnitudes,
-# nvfp4 cannot afford that: its scale is an e4m3, which maps the largest element to about 6. e4m3 covers only 2⁻⁹ to
-# 448, so one fp32 scale brings the tensor into that range.
-#
-# **Exercise 17.12** (about 8 lines). Write `quantize_nv(block, tensor_scale)` → (scale, elements) for 16 numbers. The
-# scale is the largest magnitude / 6 / tensor_scale, rounded to the nearest e4m3, at most 448. The elements are a list
-# of floats: each number divided by the *rounded* scale and by tensor_scale, rounded to the nearest e2m1 (in a tie, to
-# the one with the even code), at most 6. The codes 0 to 7 are the magnitudes in ascending order. If the scale is 0, all
-# elements are 0.
-
-
-# %%
-def quantize_nv(block, tensor_scale):
-    ### BEGIN SOLUTION (about 8 lines)
-    magnitudes = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
-    wanted = torch.tensor(max(map(abs, block)) / 6 / tensor_scale, dtype=torch.float64)
-    scale = wanted.clamp(max=448).to(torch.float8_e4m3fn).item()
-    if scale == 0:
-        return 0.0, [0.0] * len(block)
-
-    def rounded(x):
-        code = min(range(8), key=lambda code: (abs(magnitudes[code] - abs(x)), code % 2))
-        return -magnitudes[code] if x < 0 else magnitudes[code]
-
-    return scale, [rounded(x / (scale * tensor_scale)) for x in block]
-    ### END SOLUTION
-
-
-# %%
-check("17.12", quantize_nv)
-
-# %% [markdown]
-# Compare the formats' errors: of dot products of 512 random numbers, with every 64th number of `a` 20 times larger, and
-# with all of `a` 2¹² times smaller.
-
-
-# %%
-def in_blocks(row, form):
-    """A row as (scale, elements), by the course's functions."""
-    if form == "mxfp8":
-        made = [block_formats.quantize_mx(row[at : at + 32]) for at in range(0, len(row), 32)]
-        return [(2.0**exponent, elements) for exponent, elements in made]
-    if form == "nvfp4":
-        tensor_scale = max(map(abs, row)) / 6 / 448
-        made = [block_formats.quantize_nv(row[at : at + 16], tensor_scale) for at in range(0, len(row), 16)]
-        return [(scale * tensor_scale, elements) for scale, elements in made]
-    return [(1.0, torch.tensor(row).to(form).tolist())]
-
-
-def error_of(form, outliers=1, factor=1.0, rows=64, k=512):
-    """The root-mean-square error of products of rows, over the root-mean-square product."""
-    generator = torch.Generator().manual_seed(15)
-    a, b = (torch.randn(rows, k, generator=generator, dtype=torch.float64) for _ in range(2))
-    a[:, ::64] *= outliers
-    a *= factor
-    exact = (a * b).sum(1)
-    got = [
-        block_formats.scaled_dot(in_blocks(x, form), in_blocks(y, form))
-        for x, y in zip(a.tolist(), b.tolist(), strict=True)
-    ]
-    return ((torch.tensor(got) - exact).square().mean() / exact.square().mean()).sqrt().item()
-
-
-print(f"{'':20} {'random':>9} {'outliers':>9} {'random · 2^-12':>15}")
-for form in (torch.bfloat16, torch.float8_e4m3fn, "mxfp8", "nvfp4"):
-    print(f"{form!s:20} {error_of(form):9.2%} {error_of(form, outliers=20):9.2%} {error_of(form, factor=2**-12):15.2%}")
-
-# %% [markdown]
-# e4m3 without scales has a smaller error than mxfp8 within its range, 2⁻⁹ to 448. In the last column the numbers are
-# outside, and almost nothing of the product is left, while the errors with scales stay the same. An mxfp8 scale buys
-# *range*, not precision: what it clips above 448 costs some, most with outliers, their blocks' largest numbers. nvfp4
-# has a smaller error with outliers: it maps them to about 6, a magnitude of e2m1.

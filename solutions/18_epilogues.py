@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 100
+#     minutes: 80
 #     summary: Epilogues as functions of values; bias, GELU and a residual; SwiGLU in one GEMM; a reduction of your own.
 # ---
 
@@ -16,7 +16,8 @@
 # > fuse a gate by reordering the weights, estimate what an epilogue costs, and write one of your own that reduces over
 # > a block.
 # >
-# > **It takes** about 100 minutes, on any machine: without a GPU, kernels are simulated. A Hopper GPU times them.
+# > **It takes** about 80 minutes, on any machine: without a GPU, kernels are simulated. A Hopper GPU times them. After
+# > 18.3 is a good place to stop.
 
 # %%
 import cutlass
@@ -25,11 +26,12 @@ from cutlass import Float32
 from cutlass.memory import SmemAllocator
 
 from tutorlib import (
-    TensorSpec, check, compile_cute, opcodes, show_costs, show_gate, show_layout, show_source, show_sweep,
+    TensorSpec, all_sweep_results, by, check, compile_cute, opcodes, show_costs, show_gate, show_gate_registers,
+    show_layout, show_source, show_sweep,
 )  # fmt: skip
 from tutorlib.notebook.fused_kernels import (
-    CONFIG, Accumulators, Fusion, make_elementwise, make_gemm, show_fused_speeds, single_buffer, with_epilogue,
-    with_gate,
+    CONFIG, Accumulators, Fusion, LoadedStores, make_elementwise, make_gemm, show_fused_speeds, single_buffer,
+    with_epilogue, with_gate,
 )  # fmt: skip
 
 # %% [markdown]
@@ -70,7 +72,7 @@ print("tanh, fast     ", arithmetic(lambda x: cute.math.tanh(x, fastmath=True)))
 
 # %% [markdown]
 # The comparison and the select have become one `max` for each element. The branch is the kernel's own. With `fastmath`,
-# tanh is one instruction in place of 13 of those counted. In machine code a `div` is several, among them an `rcp`.
+# tanh is one instruction in place of more than a dozen. In machine code a `div` is several, among them an `rcp`.
 #
 # Special functions (`tanh`, `ex2`, `rcp`) are the expensive part of an epilogue: an SM executes 128 fp32 additions or
 # multiplications per cycle, but only 16 special functions. So where an exercise of this page needs one, the check
@@ -121,8 +123,7 @@ for x in (3, -3):
 # What does GELU cost? A tile of 128×256 has 32,768 results, whose tanh takes 2,048 cycles at 16 per cycle. At the
 # datasheet's rate the tensor cores take 1,024 cycles for a K tile of 64, so with K = 4096 65,536: tanh adds 3% if the
 # tensor cores wait for it. The formula as it is written takes seven other instructions for an element, 1,792 cycles at
-# 128 per cycle, nearly 3% more if they do not overlap with tanh. The course's kernels use it; whether Horner's five
-# gain time was not measured. With K = 8192, each number is half as large.
+# 128 per cycle, nearly 3% more if they do not overlap with tanh. With K = 8192, each number is half as large.
 #
 # ## Where the bias is
 #
@@ -166,20 +167,14 @@ show_layout("(4,8):(0,1)")
 show_source(Fusion)
 
 # %% [markdown]
-# **Exercise 18.3** (about 1 line). Write `bias_gelu(acc, bias)`: both are a thread's values in fp32, of the same shape,
-# and so is the result. Only `store` may round: the check allows for one rounding to bf16, where three operators of
-# torch round three times.
+# Bias and GELU are then one line. Both arguments are a thread's values in fp32; only `store` rounds, once, where
+# torch's three operators round three times:
 
 
 # %%
 def bias_gelu(acc, bias):
-    ### BEGIN SOLUTION (about 1 line)
     return gelu(acc + bias)
-    ### END SOLUTION
 
-
-# %%
-check("18.3", bias_gelu)
 
 # %% [markdown]
 # ## A residual, and the edges
@@ -187,7 +182,7 @@ check("18.3", bias_gelu)
 # In a residual block, C = A · Bᵀ + D, where D (M, N) is the block's input. The loads must stop at the edges of C:
 # beyond them, the memory belongs to another tensor.
 #
-# **Exercise 18.4** (about 6 lines). Write `fetch(acc)`, which returns D's elements for a thread's accumulators, in fp32
+# **Exercise 18.3** (about 6 lines). Write `fetch(acc)`, which returns D's elements for a thread's accumulators, in fp32
 # registers of their shape. It loads each element inside C once, loads nothing outside, and needs no barrier. Registers
 # of elements outside C may hold anything, since they are never stored. At hand:
 #
@@ -219,11 +214,12 @@ def fetch(acc: Accumulators):
 
 
 # %%
-check("18.4", fetch)
+check("18.3", fetch)
 
 # %% [markdown]
 # This is correct, but slow: one 2-byte load per element. A thread's accumulators of a row are 8 adjacent columns at a
-# time. Where all tiles are full, `fetch_operand`, the default of `Fusion`, loads 8 at once.
+# time. Where all tiles are full, `fetch_operand`, the default of `Fusion`, loads 8 at once. This is a good place to
+# stop.
 #
 # ## SwiGLU: two columns become one
 #
@@ -242,12 +238,9 @@ show_gate(32, 8)
 
 # %% [markdown]
 # In the second order, B has 8 rows of gate, then the same 8 of up, then the next 8 of gate. T0 holds g0 and u0, g1 and
-# u1: whole pairs. The best *width* depends on the accumulator layout. In notebook 10's kernel, which the checks
-# simulate, T0 holds columns 0 to 7, T1 columns 8 to 15: with width 8, T0 would have gate alone. Four lanes cover 32
-# columns, and the four warps are one above the other, so T0's next columns are 32 to 39. So the width is 32: a warp's
-# first step along N is gate, the second up.
+# u1: whole pairs. The best *width* depends on the accumulator layout.
 #
-# **Exercise 18.5** (about 1 line). Write `interleaving(features, width)`: (shape, stride) of the layout that maps a row
+# **Exercise 18.4** (about 1 line). Write `interleaving(features, width)`: (shape, stride) of the layout that maps a row
 # of the interleaved matrix to a row of gate stacked on up, where row r < features is gate's and row features + r is
 # up's. Both are tuples of three numbers, the fastest mode first. `width` divides `features`.
 
@@ -260,12 +253,20 @@ def interleaving(features, width):
 
 
 # %%
-check("18.5", interleaving)
+check("18.4", interleaving)
 
 # %% [markdown]
 # In torch this takes views and one copy, once, when you load the model.
 #
-# **Exercise 18.6** (about 6 lines). Write `gated(tCrC)` for width 32. tCrC has a thread's accumulators, fp32 registers
+# In notebook 10's kernel, which the checks simulate, T0 holds columns 0 to 7 and T1 columns 8 to 15. Four lanes cover
+# 32 columns, and the four warps are one above the other, so T0's next columns are 32 to 39. The width is 32: a warp's
+# first step along N is gate, the second up. T0's accumulators, with the number of each one's register:
+
+# %%
+show_gate_registers()
+
+# %% [markdown]
+# **Exercise 18.5** (about 6 lines). Write `gated(tCrC)` for width 32. tCrC has a thread's accumulators, fp32 registers
 # of shape ((2, 2), atoms, (4, rest)), compact, with the first mode fastest: a pair of columns in each of two rows; the
 # atoms along M; along N the 4 atoms of a warp's step, and its steps. Return fp32 registers of shape ((2, 2), atoms, (4,
 # rest // 2)) with silu(gate) · up.
@@ -289,7 +290,7 @@ def gated(tCrC):
 
 
 # %%
-check("18.6", gated)
+check("18.5", gated)
 
 # %% [markdown]
 # g / (1 + e⁻ᵍ) is safe for large numbers: where e⁻ᵍ overflows to ∞, the result is −0. g · eᵍ / (1 + eᵍ) is the same
@@ -298,49 +299,63 @@ check("18.6", gated)
 #
 # ## What the epilogues cost
 #
-# You have two estimates for GELU at K = 8192, both without the bias: 1.6% for tanh alone, 2.9% if nothing overlaps. A
-# residual's D takes 32 µs at 4.2 TB/s at 8192³ and 28 at 4096×14336×4096, 2.4% and 4.8% of the plain GEMM. **Predict**:
-# which of the two will cost more than estimated? And what will SwiGLU cost, which stores half as much?
-#
-# The table has fused kernels on notebook 15's GEMM. *Time added* is relative to the plain GEMM, timed in turn. Each has
-# its own best configuration, so this compares two schedules, too. *Beside* is the speed relative to torch's way: for
-# SwiGLU (whose N counts gate's and up's columns) two GEMMs, silu and a product; *cuBLAS* is `torch.addmm`, which first
-# copies D to C.
+# You have two estimates for GELU at K = 8192, both without the bias: 1.6% for tanh alone, 2.9% if nothing overlaps.
+# **Predict**: which of GELU and the residual will cost more than estimated? And what will SwiGLU cost, which stores
+# half as much? The next cell estimates the residual, by the bytes of D at 4.2 TB/s. *Time added* is what each fused
+# kernel takes beyond the plain GEMM, timed in turn, each in its own best configuration.
 
 # %%
-show_costs("fused_epilogues", "NVIDIA H200", ("bias + GELU", "bias + GELU, cooperative", "residual", "SwiGLU"))
+(h200,) = (swept for swept in all_sweep_results("fused_epilogues") if swept.gpu == "NVIDIA H200")
+for point in sorted(h200.points, key=lambda point: (point.measurement.shape, point.name)):
+    timed = point.measurement
+    if timed.baseline != "the plain GEMM" or "no clusters" in point.name:
+        continue
+    estimate = 2 * timed.shape[0] * timed.shape[1] / 4.2e6 / timed.baseline_us if "residual" in point.name else 0
+    said = f"D's bytes {estimate:+.1%}, " if estimate else ""
+    print(f"{by(timed.shape):16} {point.name:32} {said}time added {1 / timed.ratio - 1:+.1%}")
 
 # %% [markdown]
-# - *bias + GELU, cooperative* adds 1.8% at 8192³, between your two numbers. With half of K it adds 5.1%, where
-#   you expect 3.1 to 5.9. In its best configurations GELU adds 1.4 to 1.5%.
-# - *residual* adds 3.7% and 9.9%, where bandwidth alone takes 2.4 and 4.8. In the cooperative kernel all warpgroups
-#   reach the epilogue together, so probably nothing hides the latency of the loads. Why the ping-pong kernel at
-#   4096×14336×4096 takes twice its estimate, too, is open.
-# - *SwiGLU* is 0.5 to 1.0% faster than the plain GEMM: it needs one tanh for two accumulators, and stores half
-#   as much.
+# - *GELU, cooperative* lies between your two numbers at 8192³, and at half of K between twice them. In its best
+#   configuration it costs 1.5%.
+# - *SwiGLU* is faster than the plain GEMM: it needs one tanh for two accumulators, and stores half as much.
+# - The *residual* costs up to twice what D's bytes do. Do the tensor cores wait for the latency of its loads, which an
+#   epilogue issues when the accumulators are ready? In *D by TMA* each warp asks for its share of a tile of D before
+#   that tile's main loop, into the buffers from which C leaves later:
+
+# %%
+show_source(LoadedStores.ask)
+
+# %% [markdown]
+# *D in the epilogue* is the same kernel without that. The loads under the main loop gain 1.7% and 0.9%: latency is the
+# smaller part. The rest is probably room. Buffers for a whole tile of D, 32 KiB for each warpgroup, leave five stages
+# of a tile of 128×128, which loads more of A and B for each result than the plain GEMM's 256×160. At 8192³ the residual
+# in a tile of 128×256, which reads D late, is far ahead of both.
 #
-# GELU is 8 to 15% faster than torch.compile's, SwiGLU 7 to 18% faster than torch's.
-# The residual is 3 to 4% faster than `torch.addmm` only because of the copy: at 4.2 TB/s it takes 56 of 663 µs at
-# 4096×14336×4096, and the rest, 607, is less than the fused kernel's 643. Where D may be overwritten, `d.addmm_` needs
-# no copy. The next table has such rivals: cuBLAS in place, cuBLASLt's own epilogue (`torch._addmm_activation`), and the
+# What do others need? *cuBLAS* is `torch.addmm`, which first copies D to C; *cuBLAS in place* is `d.addmm_`, where D
+# may be overwritten; *cuBLASLt* has an epilogue of its own (`torch._addmm_activation`). The last rows compare with the
 # plain GEMM in the fused kernel's configuration. Below 1 the rival wins.
+
+# %%
+show_costs("fused_epilogues", "NVIDIA H200", ("bias + GELU", "residual", "residual, D by TMA", "SwiGLU"))
 
 # %%
 show_sweep("fused_rivals")
 
 # %% [markdown]
-# cuBLAS in place wins by 6% at 4096×14336×4096, and is level at 8192³. cuBLASLt's GELU is 5% and 1% slower than the
-# course's. In one configuration GELU adds 2.3 to 4.2% to a cooperative kernel, but 0.3 to 1.0% in ping-pong, where one
-# warpgroup's epilogue overlaps the other's multiplications.
+# Fused GELU and SwiGLU beat torch's ways by 7 to 18%, and cuBLASLt's GELU by 5% and 1%. In one configuration GELU adds
+# 2.3 to 4.2% to a cooperative kernel, but 0.3 to 1.0% in ping-pong, where one warpgroup's epilogue overlaps the other's
+# multiplications. A residual beats `torch.addmm` only because of the copy: cuBLAS in place wins by 4 to 6% at
+# 4096×14336×4096. So fuse what saves a pass over C, and leave a residual that may be overwritten to cuBLAS.
 #
 # On a Hopper GPU, the next cell times your own `bias_gelu` and `gated` at 4096×14336×4096, relative to torch and to the
-# course's epilogues. There `gated` gets the accumulators regrouped, so that gate is the first half, too.
+# course's epilogues, and your `fetch` in notebook 10's kernel. `gated` gets the accumulators regrouped, so that gate is
+# the first half, too.
 
 # %%
 gelu_kernel, gate_kernel = with_epilogue(bias_gelu), with_gate(gated)
 
 # %%
-show_fused_speeds(gelu_kernel, gate_kernel)
+show_fused_speeds(gelu_kernel, gate_kernel, fetch)
 
 # %% [markdown]
 # ## An epilogue of your own
@@ -349,7 +364,7 @@ show_fused_speeds(gelu_kernel, gate_kernel)
 # over: in time for the scale of the next training step (*delayed scaling*). Each block finds the maximum of its tile,
 # and a second, tiny kernel reduces these.
 #
-# **Exercise 18.7** (about 20 lines). From an empty cell, write `tile_amax(a, b, amax)`, a `@cute.jit` host function,
+# **Exercise 18.6** (about 20 lines). From an empty cell, write `tile_amax(a, b, amax)`, a `@cute.jit` host function,
 # and the epilogue of its kernel, also `@cute.jit`. a is (M, K) and b (N, K), both bf16. `amax` is fp32 and has one
 # element for each 64×64 tile of A · Bᵀ, (tiles along M, tiles along N): the largest |element| of the tile. C is not
 # stored. A warp reduces by shuffles, at most five. Apart from the main loop's barriers, a block may use one. At hand:
@@ -402,22 +417,24 @@ def tile_amax(a: cute.Tensor, b: cute.Tensor, amax: cute.Tensor):
 
 
 # %%
-check("18.7", tile_amax)
+check("18.6", tile_amax)
 
 # %% [markdown]
 # The stride of 0 once more: all elements of a tile have the same address, so any of them will do for thread 0. Each
 # warp writes its maximum to shared memory, and thread 0 reads all four after the barrier.
 #
 # CUTLASS composes such functions as an *epilogue visitor tree*: your `every_row` is its row broadcast, `fetch` its
-# auxiliary load, this exercise its scalar reduction. A producer warp of its loads a residual's D by TMA, during the
-# main loop, which this course's kernels do not.
+# auxiliary load, this exercise its scalar reduction.
 #
 # ## What to remember
 #
 # - An epilogue is a function of values in registers, and rounding comes last.
 # - Partition an operand's matrix like C; a stride of 0 turns a vector into a matrix.
 # - If one thread needs two columns of the result, reorder the weights so that it gets both. You do it once.
-# - Estimate an epilogue by its special functions and its bytes, relative to a tile's main loop.
+# - Estimate an epilogue by its special functions and its bytes, relative to a tile's main loop. What it needs of
+#   registers and shared memory may cost more than both.
+#
+# Next: [notebook 19](19_layers.ipynb) makes layers of these kernels.
 #
 # ## Test yourself
 #
@@ -438,10 +455,10 @@ check("18.7", tile_amax)
 #
 # </details>
 #
-# <details><summary>3. A residual adds 3.7% to the GEMM at 8192³. What do you expect at 4096×14336×4096, and why may the
-# table's 9.9% be more?</summary>
+# <details><summary>3. Loading D under the main loop gains 1.7%, and yet the kernel is slower than one with a larger
+# tile that loads D late. Why?</summary>
 #
-# About 7.4%: an epilogue costs a tile the same, and with half of K its main loop takes half the time. But the two rows
-# differ in their schedules, too: the first is cooperative, the second ping-pong with another tile.
+# A tile of D waits in shared memory, which the stages need, or a larger tile. The latency that this hides was shorter
+# than the time that the smaller tile's extra loads of A and B take.
 #
 # </details>

@@ -24,12 +24,12 @@ NAMES = {  # module → its functions, classes, constants and submodules that pa
         "show_product show_tv show_tvs"
     ),
     "draw.machines": (
-        "show_blackwell show_block show_handover show_machine show_mbarrier show_pair show_scaled show_sm "
+        "show_blackwell show_block show_handover show_machine show_mbarrier show_pair show_sm "
         "show_tensor_memory show_wgmma"
     ),
     "draw.tiles": (
-        "show_block_order show_blocks show_columns show_gate show_k_loop show_multicast show_reduction show_rescaling "
-        "show_shards show_warps"
+        "show_block_order show_blocks show_columns show_gate show_gate_registers show_k_loop show_multicast "
+        "show_reduction show_rescaling show_shards show_warps"
     ),
     "draw.timelines": (
         "show_attention show_attention_loop show_fetches show_key_tiles show_launches show_roles show_tiles "
@@ -47,7 +47,7 @@ NAMES = {  # module → its functions, classes, constants and submodules that pa
     "measuring": "counters",
     "measuring.counters": "BLOCK_SIZE MEMORY_READ SM_CLOCK STALLED TENSOR_BUSY TO_SMS",
     "measuring.results": "all_sweep_results",
-    "models": "block_formats hopper_gemm l2 memory",
+    "models": "hopper_gemm l2 memory",
     "models.hopper_gemm": "Sm",
     "models.l2": "grouped raster",
     "models.memory": "A100 BY_ARCH H100 blocks_per_sm ring_stages wavefronts",
@@ -57,8 +57,8 @@ NAMES = {  # module → its functions, classes, constants and submodules that pa
     "notebook.launches": "show_later_calls show_new_processes show_stages",
     "notebook.measured": ("show_costs show_counts show_figure show_ladder show_levers show_speeds show_sweep"),
     "notebook.trials": (
-        "compare_attention compare_on_gpu model_errors race run_cpp run_host run_on_gpu show_beside show_model"
-        " show_ranking tune_hopper write_program"
+        "compare_attention compare_on_gpu model_errors race run_cpp run_host run_on_gpu show_beside show_findings"
+        " show_model show_ranking tune_hopper write_program"
     ),
     "problems.differences": "by",
     "simulate.cutile": "run",

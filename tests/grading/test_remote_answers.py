@@ -58,7 +58,7 @@ def test_a_right_kernel_of_other_instructions_is_found_by_the_judge():
     ("id", "row"),
     [
         ("10.3", "= cute.make_layout((rows, k, stages), stride=(k, 1, 0))"),
-        ("17.11", "= quantize_mx(block)[::-1]"),
+        ("17.7", "= band((128, 128, 64), tiles_m, in_flight)"),
     ],
 )
 def test_a_failure_that_is_found_outside_has_its_kind_and_its_remedy(id, row):

@@ -104,6 +104,14 @@ def test_hoppers_gemm(problem, fusion, rank, config):
     assert find_simulated_fault(problem, SimulatedFusion(fusion, config, rank), EDGES, patterned=False) is None
 
 
+@pytest.mark.parametrize(
+    "config", [replace(PINGPONG, stages=2), HopperConfig((128, 112, 64), "pingpong", stages=2)], ids=str
+)
+def test_a_residual_loaded_under_the_main_loop(config):
+    """128×112: the last box of a row overlaps the one before it."""
+    assert find_simulated_fault(linear_add(), SimulatedFusion(hopper.ADD_BY_TMA, config, 2), EDGES) is None
+
+
 def test_every_configuration_that_may_be_chosen_is_accepted():
     """C is half as wide where gated, and must keep every rule."""
     assert len({hopper.SWIGLU.out(config) for config in hopper.fusable(hopper.SWIGLU)}) > 100

@@ -13,9 +13,9 @@ from cutlass.pipeline import PipelineState, PipelineUserType, make_pipeline_stat
 from tests.pages.change import copy_of
 from tests.pages.table import base_of, right, wrong
 from tutorlib.kernels.blackwell import parts
+from tutorlib.kernels.blackwell.config import band
 from tutorlib.kernels.blackwell.parts import TileSteps
-from tutorlib.models.block_formats import E2M1, E4M3, quantize_mx, quantize_nv, to_nearest
-from tutorlib.models.memory import accumulator_place, tmem_columns
+from tutorlib.models.memory import tmem_columns
 
 OWN = copy_of(parts)  # as if they were the reader's
 produce_tiles, multiply_tiles, store_tiles = OWN.produce_tiles, OWN.multiply_tiles, OWN.store_tiles
@@ -71,29 +71,6 @@ def in_helpers(warp: Int32, columns: cutlass.Constexpr, address: cute.Pointer):
     return acc
 
 
-@right("17.11")
-def in_numpy(block):
-    """NumPy's frexp, torch's rounding; arrays for lists."""
-    numbers = np.array(block)
-    largest = np.abs(numbers).max()
-    exponent = np.clip(np.frexp(largest)[1] - 9, -127, 127) if largest else -127
-    scaled = torch.from_numpy(np.ldexp(numbers, -int(exponent))).clamp(-448, 448)
-    return int(exponent), scaled.to(torch.float8_e4m3fn).double().tolist()
-
-
-@right("17.12")
-def by_thresholds(block, tensor_scale):
-    """Counts the midpoints that lie below, and looks at ties by hand."""
-    scale = torch.tensor(max(map(abs, block)) / (6 * tensor_scale)).clamp(max=448).to(torch.float8_e4m3fn).item()
-    elements = []
-    for x in block:
-        size = abs(x / scale / tensor_scale) if scale else 0.0
-        middles = [(low + high) / 2 for low, high in itertools.pairwise(E2M1)]
-        code = sum(size > middle or (size == middle and at % 2 == 1) for at, middle in enumerate(middles))
-        elements.append(-E2M1[code] if x < 0 else E2M1[code])
-    return scale, elements
-
-
 @cute.jit
 def last_reads(steps: TileSteps, state: PipelineState):
     for _ in cutlass.range(steps.stages, unroll=1):
@@ -101,7 +78,7 @@ def last_reads(steps: TileSteps, state: PipelineState):
         state.advance()
 
 
-@right("17.5")
+@right("17.4")
 @cute.jit
 def loads_first(steps: TileSteps):
     """Announces after it has sent: a phase can lack an arrival when its bytes are there."""
@@ -117,7 +94,7 @@ def loads_first(steps: TileSteps):
     last_reads(steps, state)
 
 
-@right("17.5")
+@right("17.4")
 @cute.jit
 def by_lane_0(steps: TileSteps):
     """A branch for one lane, and a first look at the mbarrier before it waits."""
@@ -133,7 +110,7 @@ def by_lane_0(steps: TileSteps):
     last_reads(steps, state)
 
 
-@right("17.6")
+@right("17.5")
 @cute.jit
 def commits_in_the_loop(steps: TileSteps):
     """Tells `ready` inside the K loop, behind the last multiplication; one flat count of stages."""
@@ -151,7 +128,7 @@ def commits_in_the_loop(steps: TileSteps):
             stage.advance()
 
 
-@right("17.7")
+@right("17.6")
 @cute.jit
 def freed_by_lane_0(steps: TileSteps):
     """A helper with a branch for one lane."""
@@ -177,20 +154,6 @@ def free_by_lane_0(free: cute.Pointer):
 def take(steps: TileSteps, accumulator: cutlass.Int32, part: cutlass.Int32):
     steps.read(accumulator, part)
     cute.arch.fence_view_async_tmem_load()
-
-
-def from_an_atom(tile, pair):
-    m, n, _ = tile
-    op = tcgen05.MmaF16BF16Op(
-        BFloat16,
-        Float32,
-        instruction_shape=(m, n, 16),
-        cta_group=[tcgen05.CtaGroup.ONE, tcgen05.CtaGroup.TWO][pair],
-        a_src=tcgen05.OperandSource.SMEM,
-        a_major_mode=OperandMajorMode.K,
-        b_major_mode=OperandMajorMode.K,
-    )
-    return cute.make_tiled_mma(cute.make_mma_atom(op))
 
 
 @cute.jit
@@ -221,39 +184,6 @@ def rolled(tiled_mma: cute.TiledMma, acc: cute.Tensor, tCrA: cute.Tensor, tCrB: 
     for k_block in cutlass.range(cute.size(tCrA, mode=[2]), unroll=1):
         tiled_mma.set(tcgen05.Field.ACCUMULATE, k_block > 0 or not first)
         cute.gemm(tiled_mma, acc, tCrA[None, None, k_block], tCrB[None, None, k_block], acc)
-
-
-def to_fp8(numbers):
-    return torch.tensor(numbers).to(torch.float8_e4m3fn).tolist()
-
-
-@wrong("17.11", "raised")
-def log_of_zero(block):
-    """Zeros have no logarithm."""
-    exponent = floor(log2(max(map(abs, block)))) - 8
-    return exponent, to_fp8([x / 2.0**exponent for x in block])
-
-
-@wrong("17.11", "gives", lesson=True)
-def saturates_never(block):
-    """The exponent rounded up."""
-    largest = max(map(abs, block))
-    exponent = max(-127, min(127, ceil(log2(largest / 448)))) if largest else -127
-    return exponent, [to_nearest(x / 2.0**exponent, E4M3) for x in block]
-
-
-@wrong("17.12", "raised")
-def divides_by_zero(block, tensor_scale):
-    """A scale of 0 is divided by."""
-    scale = to_nearest(max(map(abs, block)) / 6 / tensor_scale, E4M3)
-    return scale, [to_nearest(x / (scale * tensor_scale), E2M1) for x in block]
-
-
-@wrong("17.12", "gives", lesson=True)
-def scale_of_mx(block, tensor_scale):
-    wanted = max(map(abs, block)) / 6 / tensor_scale
-    scale = 2.0 ** ceil(log2(wanted)) if wanted else 0.0
-    return scale, [to_nearest(x / scale / tensor_scale, E2M1) if scale else 0.0 for x in block]
 
 
 allocate_release = base_of(parts.allocate, parts.release)

@@ -61,13 +61,6 @@ def by_sigmoid(x):
 
 
 @right("18.3")
-def by_reciprocal(acc, bias):
-    """exp2, and the constants multiplied out."""
-    x = acc + bias
-    return x / (1.0 + cute.math.exp2(x * (-2.302208198 - 0.1029432397 * x * x), fastmath=True))
-
-
-@right("18.4")
 @cute.jit
 def nothing_outside(acc: Accumulators):
     """Registers that are set only where there is something to load."""
@@ -78,7 +71,7 @@ def nothing_outside(acc: Accumulators):
     return registers
 
 
-@right("18.6")
+@right("18.5")
 def by_division(tCrC):
     """g / (1 + exp(-g)): where g is very negative that is g / inf, and 0 is right."""
     pairs, atoms, (neighbors, rest) = tCrC.shape

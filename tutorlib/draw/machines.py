@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from math import copysign
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -12,7 +11,6 @@ from tutorlib.draw.grid import DPI, WIDTH, CellGrid, Picture, figure
 from tutorlib.draw.palette import CATEGORIES, EMPTY, INK, RAMP, category, mixed
 from tutorlib.draw.timelines import ARRIVING, PALE, over_time, tick_grid
 from tutorlib.machine.features import hardware_of
-from tutorlib.models.block_formats import E2M1, E4M3, MX_BLOCK, NV_BLOCK, quantize_mx, quantize_nv
 from tutorlib.models.memory import A100, H100, KIB, LANES, SM, TMEM_COLUMNS, Mbarrier, fresh
 from tutorlib.models.timelines import EPILOGUE_ROWS, MMA_ROW, TENSOR_CORES, Chart, block_chart
 
@@ -341,31 +339,3 @@ def show_pair() -> Picture:
     arrow(axes, [(440, 140), (472, 140), (472, 262), (660, 262)], (585, 257), "the other half of B")
     arrow(axes, [(545, 140), (496, 140), (496, 285), (330, 285)], (415, 304), "the other half of B")
     return picture
-
-
-def show_scaled(numbers: Sequence[float], tensor_scale: float) -> Picture:
-    """The first numbers of a block of 32, the elements of mxfp8 and nvfp4 with their codes, and their values."""
-    exponent, mx = quantize_mx(numbers[:MX_BLOCK])
-    scale, nv = quantize_nv(numbers[:NV_BLOCK], tensor_scale)
-    shown = range(NV_BLOCK)
-    rows = (
-        ("x", [f"{numbers[at]:.2f}" for at in shown], EMPTY),
-        ("e4m3", [f"{mx[at]:g}\n{code_of(mx[at], E4M3, 0x80):#04x}" for at in shown], BLUE),
-        ("mxfp8", [f"{mx[at] * 2.0**exponent:.2f}" for at in shown], SKY),
-        ("e2m1", [f"{nv[at]:g}\n{code_of(nv[at], E2M1, 0x8):#x}" for at in shown], YELLOW),
-        ("nvfp4", [f"{nv[at] * scale * tensor_scale:.2f}" for at in shown], ORANGE),
-    )
-    grid = CellGrid(
-        f"mxfp8: times 2^{exponent} for 32 of them · nvfp4: times {scale:g} for 16, times {tensor_scale:g} for all",
-        [row for _, row, _ in rows],
-        [[color] * NV_BLOCK for _, _, color in rows],
-        [name for name, _, _ in rows],
-        [str(at) for at in shown],
-        {1: 2.0, 3: 2.0},
-    )
-    return figure([grid])
-
-
-def code_of(element: float, magnitudes: Sequence[float], sign: int) -> int:
-    """Its bits: the magnitudes are listed in the order of their codes."""
-    return magnitudes.index(abs(element)) | (sign if copysign(1, element) < 0 else 0)

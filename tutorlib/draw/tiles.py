@@ -270,6 +270,18 @@ def show_gate(*widths: int, columns: int = 32) -> Picture:
     return figure([grid(width) for width in widths], stacked=True)
 
 
+def show_gate_registers() -> Picture:
+    """T0's accumulators in notebook 10's kernel, where B has 32 rows of gate, then of up: their registers' numbers."""
+    columns = [*range(8), *range(32, 40)]
+    steps = [divmod(column, 32) for column in columns]
+    says = [
+        [f"{'gu'[step]}{at}\n{at % 2 + 2 * low + 4 * (at // 2) + 16 * step}" for step, at in steps] for low in range(2)
+    ]
+    colors = [[category(step) for step, _ in steps]] * 2
+    rows, names = ["row 0", "row 8"], [f"column {column}" if column in (0, 32) else str(column) for column in columns]
+    return figure([CellGrid("T0: column of gate or up, and register", says, colors, rows, names, {}, {8: 2.0})])
+
+
 def show_shards(world: int = 2) -> Picture:
     """An MLP's matrices from x to y, cut over ranks: a cell names the rank that holds it; Σ: the sum over ranks."""
 

@@ -208,3 +208,10 @@ def fence_after() -> None:
     from cutlass._mlir.dialects import nvvm
 
     nvvm.tcgen05_fence(nvvm.Tcgen05FenceKind.AFTER_THREAD_SYNC)
+
+
+def fence_before() -> None:
+    """tcgen05.fence::before_thread_sync: what is over above it comes before an arrival below it, a relaxed one too."""
+    from cutlass._mlir.dialects import nvvm
+
+    nvvm.tcgen05_fence(nvvm.Tcgen05FenceKind.BEFORE_THREAD_SYNC)

@@ -17,7 +17,7 @@ from tutorlib.exercises.judges import p18 as judge
 from tutorlib.exercises.values import case_exercise
 from tutorlib.problems.fused import gelu, linear_add, linear_gelu, linear_swiglu, tile_amax
 
-# 18.5: the layout of interleaved weights.
+# 18.4: the layout of interleaved weights.
 
 MOST_ROWS = 2**20  # listed one by one; the largest weights here have a few hundred
 
@@ -82,15 +82,7 @@ EXERCISES: tuple[Exercise, ...] = (
         library=of_course(FUSED, "every_row"),
     ),
     fused_exercise(
-        ("18.3", "bias_gelu", 2),
-        problem=linear_gelu(),
-        simulated_shapes=FITTING,
-        part=inside(judge.with_op, "op", jit=False),
-        rules=(issued(EXPONENTIAL) <= 256,),
-        library=of_course(FUSED, "bias_gelu", "gelu"),
-    ),
-    fused_exercise(
-        ("18.4", "fetch", 4),
+        ("18.3", "fetch", 4),
         problem=linear_add(),
         simulated_shapes=SHAPES[:1],
         part=inside(judge.with_fetch, "fetch", jit=False),
@@ -98,7 +90,7 @@ EXERCISES: tuple[Exercise, ...] = (
         library=of_course(FUSED, "fetch_operand"),
     ),
     CuteExercise.of(
-        ("18.7", "tile_amax", 4),
+        ("18.6", "tile_amax", 4),
         problem=tile_amax((64, 64)),
         shapes=SHAPES,
         simulated_shapes=((130, 72, 40),),  # six tiles in which all warps have rows
@@ -106,13 +98,13 @@ EXERCISES: tuple[Exercise, ...] = (
         rules=(issued("bar.sync") <= 120, issued("shfl") <= 144),  # what one barrier and five shuffles take
     ),
     case_exercise(
-        ("18.5", "interleaving", 2),
+        ("18.4", "interleaving", 2),
         interleaves("pieces of 8, as on Hopper", ((16, 8), (32, 8), (14336, 8)), (8,)),
         interleaves("pieces of 32, as here", ((64, 32), (160, 32)), (32,)),
         interleaves("single rows, and one piece", ((6, 1), (4, 2), (24, 24)), (1, 2, 3)),
     ),
     CuteExercise.of(
-        ("18.6", "gated", 3),
+        ("18.5", "gated", 3),
         problem=linear_swiglu(32),
         shapes=GATED,
         part=inside(judge.with_gate, "activate", jit=False),

@@ -42,16 +42,6 @@ def differentiates(x: Shape, weight: Shape, biased: bool = False, scale: float =
     return as_the_course(name, judge.gradients, draw, lambda: by_autograd)
 
 
-def fakes(name: str, rank: int, dtype: str = "float32", device: str = "cpu", symbols: bool = False) -> Case:
-    """rank: of x."""
-
-    def draw(rng: Random) -> tuple:
-        out, *x = rng.sample(range(3, 40), rank + 1)
-        return tuple(x), (out, x[-1]), dtype, device, symbols
-
-    return as_the_course(name, judge.fake_result, draw, partial(resolve_name, f"{KERNELS}.{LAYER}:linear_fake"))
-
-
 def swaps(name: str) -> Case:
     def draw(rng: Random) -> tuple:
         return name, rng.getrandbits(32), rng.uniform(0.5, 2.0)
@@ -99,29 +89,31 @@ def registers(caller: str) -> Case:
     return recorded(caller, judge.registered, draw, expected)
 
 
-def gates(name: str, rows: tuple[int, ...], dtype: str) -> Case:
-    """rows: the leading modes of x."""
+def rounds(name: str, scenario: Any, *shapes: Shape) -> Case:
+    """Tensors of these shapes in bf16, of which the scenario makes a record of one rounding."""
 
     def draw(rng: Random) -> tuple:
-        hidden, features = rng.randint(3, 20), judge.PIECE * rng.randint(3, 9)
-        shapes = (features, hidden), (features, hidden), (hidden, features), (*rows, hidden)
-        *weights, x = judge.draw_tensors(rng, *shapes, dtype=dtype)
-        return weights, x, rng.uniform(0.5, 2.0)
+        return tuple(tensor.bfloat16() for tensor in judge.draw_tensors(rng, *shapes))
 
-    def expected(weights: "list[Tensor]", x: "Tensor", factor: float) -> Record:
-        gate, up, down = weights
-        gate_up = resolve_name(f"{KERNELS}.{LAYER}:interleave")(gate, up)
-        return {
-            "number of calls of gated_linear": 1,
-            "gate_up": gate_up,
-            "the tensor that gated_linear gets": "a parameter",
-            "result": judge.product(factor, x, gate_up) @ down.mT,
-            "numbers in all parameters": 3 * gate.numel(),
-            "plain.down_proj.weight": "a parameter",
-            "gradients": "of all parameters and x",
-        }
+    return recorded(name, scenario, draw, lambda *given: {"result": "bfloat16", "error": "of one rounding"})
 
-    return recorded(name, judge.gated_module, draw, expected)
+
+def gradient_of_gate(grad: "Tensor", both: "Tensor") -> "Tensor":
+    import torch
+
+    leaf = both.detach().requires_grad_()
+    gate, up = leaf.unflatten(-1, (-1, 2, judge.PIECE)).unbind(-2)
+    return torch.autograd.grad((torch.nn.functional.silu(gate) * up).flatten(-2), leaf, grad)[0]
+
+
+def gates(*rows: int) -> Case:
+    """rows: the leading modes."""
+
+    def draw(rng: Random) -> tuple:
+        features = judge.PIECE * rng.randint(2, 6)
+        return tuple(judge.draw_tensors(rng, (*rows, features), (*rows, 2 * features)))
+
+    return as_the_course(f"rows {rows}", judge.gradient_of_gate, draw, lambda: gradient_of_gate)
 
 
 EXERCISES = (
@@ -132,17 +124,9 @@ EXERCISES = (
         differentiates((2, 3, 4, 5), (7, 5)),
         differentiates((2, 5, 8), (4, 8)),
     ),
+    case_exercise(("19.4", "use_kernels", 3), *map(swaps, judge.MODELS), library=of_course(LAYER, "use_kernels")),
     case_exercise(
-        ("19.3", "linear_fake", 2),
-        fakes("a matrix", 2),
-        fakes("a batch of them, bf16", 4, "bfloat16"),
-        fakes("on another device", 2, device="meta"),
-        fakes("sizes that are unknown", 3, symbols=True),
-        library=of_course(LAYER, "linear", "linear_fake"),
-    ),
-    case_exercise(("19.5", "use_kernels", 3), *map(swaps, judge.MODELS), library=of_course(LAYER, "use_kernels")),
-    case_exercise(
-        ("19.7", "shard", 3),
+        ("19.6", "shard", 3),
         shards("one GPU, and two", 1, 2),
         shards("four GPUs", 4),
         shards("features that do not divide", 4, 0),
@@ -153,12 +137,14 @@ EXERCISES = (
         differentiates((2, 3, 4, 5), (7, 5), biased=True),
         differentiates((2, 5, 8), (8, 8), biased=True, scale=30.0),
         differentiates((2, 5, 8), (4, 8), biased=True),
+        rounds("bf16", judge.rounded_gradients, (64, 24), (64, 16), (24, 16), (24,)),
     ),
-    case_exercise(("19.4", "register", 4), *map(registers, judge.CALLERS)),
+    case_exercise(("19.3", "register", 4), *map(registers, judge.CALLERS)),
     case_exercise(
-        ("19.6", "GatedMLP", 3),
-        gates("an MLP", (2, 5), "float64"),
-        gates("an MLP in bf16, and a matrix", (5,), "bfloat16"),
-        library=of_course(LAYER, "interleave", "FusedMLP.__init__"),
+        ("19.5", "gate_gradient", 3),
+        gates(6),
+        gates(2, 3),
+        rounds("bf16", judge.rounded_gate, (64, 32), (64, 64)),
+        library=of_course(LAYER, "gate_gradient", "before_gate"),
     ),
 )

@@ -11,6 +11,7 @@ from functools import cache, partial
 from itertools import chain, product
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import cuda.tile as ct
 import cutlass
@@ -24,7 +25,7 @@ from torch.nn.functional import silu
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises.judges.p23 import attention as attention_around
 from tutorlib.instruments.sweep import Candidate, Sweep
-from tutorlib.kernels import cutile
+from tutorlib.kernels import cutile, layers
 from tutorlib.kernels.ampere.config import BYTES, MOST_SMEM, GemmConfig
 from tutorlib.kernels.ampere.gemm import Order, in_eights, make_gemm
 from tutorlib.kernels.ampere.main_loops import multistage, refilled_at_once, single_buffer
@@ -39,6 +40,7 @@ from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.first import Parts, make_first_gemm
 from tutorlib.kernels.hopper.fused import (
     ADD,
+    ADD_BY_TMA,
     BIAS_GELU,
     PIECE,
     SWIGLU,
@@ -650,6 +652,7 @@ HIDDEN, FEATURES = LLAMA_8B
 FUSED = ((4096, FEATURES, HIDDEN), (8192, 8192, 8192))
 PINGPONG = HopperConfig((128, 192, 64), "pingpong", cluster=(2, 1), zigzag=True, polls=True)
 ALONE = HopperConfig((128, 144, 64), "pingpong", stream_k=True, zigzag=True, polls=True)
+UNDER_LOOP = HopperConfig((128, 128, 64), "pingpong", cluster=(2, 2), stages=5, zigzag=True, polls=True)
 COOPERATIVE = HopperConfig(cluster=(2, 1), defer_stores=True, stream_k=True, zigzag=True, polls=True)
 
 
@@ -686,9 +689,12 @@ def fused_epilogues() -> Sweep:
         fused("bias + GELU, cooperative", BIAS_GELU, beside_plain(gelu), COOPERATIVE),
         fused("residual", ADD, beside_plain(add)),
         fused("residual, ping-pong, no clusters", ADD, beside_plain(add), ALONE),  # what the model alone would choose
+        fused("residual, D by TMA", ADD_BY_TMA, beside_plain(add), UNDER_LOOP),
+        fused("residual, D in the epilogue", ADD, beside_plain(add), UNDER_LOOP),
         fused("SwiGLU", SWIGLU, beside_plain(gated)),
         fused("bias + GELU beside torch.compile", BIAS_GELU, gelu),
         fused("residual beside cuBLAS with beta = 1", ADD, add),
+        fused("residual, D by TMA beside cuBLAS with beta = 1", ADD_BY_TMA, add, UNDER_LOOP),
         fused("SwiGLU beside torch", SWIGLU, gated),
     )
     return Sweep(gelu, candidates, FUSED, pairs=FEW_PAIRS, seconds=60)
@@ -701,7 +707,8 @@ def fused_rivals() -> Sweep:
     rivals: list[tuple[str, str, Fusion, Problem, HopperConfig | None, Callable[..., Any]]] = [
         ("bias + GELU", "cuBLASLt's epilogue", BIAS_GELU, gelu, None,
          lambda c, a, b, bias: torch._addmm_activation(bias, a, b.mT, use_gelu=True, out=c)),
-        ("residual", "cuBLAS in place", ADD, add, None, lambda c, a, b, d: sums(c.shape).addmm_(a, b.mT)),
+        *((name, "cuBLAS in place", op, add, config, lambda c, a, b, d: sums(c.shape).addmm_(a, b.mT))
+          for name, op, config in (("residual", ADD, None), ("residual, D by TMA", ADD_BY_TMA, UNDER_LOOP))),
         *((f"bias + GELU, {name}", f"the plain GEMM, {name}", BIAS_GELU, gelu, config,
            lambda c, a, b, bias, of=config: plain(of, *c.shape, a.shape[1])(a, b, c))
           for name, config in (("ping-pong", PINGPONG), ("cooperative", COOPERATIVE))),
@@ -802,18 +809,27 @@ def mlp_training() -> Sweep:
 
         return host
 
-    def by(layer: Callable[..., Tensor]) -> Callable[..., None]:
-        return trained(lambda x, gate, up, down: layer(silu(layer(x, gate)) * layer(x, up), down))
+    def plain(layer: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        return lambda x, gate, up, down: layer(silu(layer(x, gate)) * layer(x, up), down)
 
-    torchs = by(torch.nn.functional.linear)
+    def gated(x: Tensor, gate_up: Tensor, down: Tensor) -> Tensor:
+        return linear(swiglu_linear(x, gate_up), down)
+
+    def in_eager_torch(x: Tensor, gate_up: Tensor, down: Tensor, y: Tensor) -> None:
+        with patch.object(layers, "in_one_kernel", layers.gate_gradient):
+            of_gated(x, gate_up, down, y)
+
+    whole = torch.nn.functional.linear
+    torchs, of_gated = trained(plain(whole)), trained(gated, lambda both: (both,))
     problem, in_pieces = (
         replace(mlp(split), baseline=lambda y, *given: torchs(*given, y), flops=lambda shape: 9 * math.prod(shape))
         for split in (halves, partial(separate, width=PIECE))
     )
-    gated = trained(lambda x, gate_up, down: linear(swiglu_linear(x, gate_up), down), lambda both: (both,))
     candidates = (
-        by_host("two GEMMs, the first gated", gated, needs=WGMMA, problem=in_pieces),
-        by_host("nn.Linear swapped", by(linear), needs=WGMMA),
+        by_host("two GEMMs, the first gated", of_gated, needs=WGMMA, problem=in_pieces),
+        by_host("the same, gradient in eager torch", in_eager_torch, needs=WGMMA, problem=in_pieces),
+        by_host("nn.Linear swapped", trained(plain(linear)), needs=WGMMA),
+        by_host("torch.compile", trained(torch.compile(plain(whole))), needs=WGMMA),
     )
     return Sweep(problem, candidates, ((4096, HIDDEN, 2 * FEATURES),), pairs=FEW_PAIRS, seconds=20)
 

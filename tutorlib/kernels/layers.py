@@ -155,9 +155,15 @@ def differentiated_otherwise() -> bool:
     """Whether forward mode is active, or a transform of torch.func other than vmap, for which there is a rule."""
     functorch = torch._C._functorch
     if torch.compiler.is_compiling():  # torch.compile traces none of a transform's properties
-        return forward_ad._current_level >= 0 or functorch.get_dynamic_layer_stack_depth() > 0
+        return forward_ad._current_level >= 0 or transforms() > 0
     stack = functorch.get_interpreter_stack() or ()
     return forward_ad._current_level >= 0 or any(it.key() != functorch.TransformType.Vmap for it in stack)
+
+
+@torch.compiler.assume_constant_result  # torch.compile 2.11 cannot trace the call; it compiles anew for each stack
+def transforms() -> int:
+    """How many of torch.func's transforms are active."""
+    return torch._C._functorch.get_dynamic_layer_stack_depth()
 
 
 @torch.fx.wrap  # a traced model calls it, as it would nn.Linear
@@ -274,12 +280,34 @@ def before_gate(grad: Tensor, x: Tensor, gate_up: Tensor) -> Tensor:
 
     gate and up are multiplied again, in place of being kept: 4F bytes less for each row of bf16.
     """
-    wide = torch.promote_types(x.dtype, torch.float32)
-    gate, up = (half.to(wide) for half in separate(linear(x, gate_up), mode=-1))
+    alone = grad.is_cuda and not torch.is_grad_enabled() and not torch.compiler.is_compiling()
+    return (in_one_kernel if alone else gate_gradient)(grad, linear(x, gate_up))
+
+
+def gate_gradient(grad: Tensor, both: Tensor) -> Tensor:
+    """The same of both = x · gate_upᵀ, element by element in fp32 or better, rounded once."""
+    wide = torch.promote_types(both.dtype, torch.float32)
+    gate, up = (half.to(wide) for half in separate(both, mode=-1))
     grad, sigmoid = grad.to(wide), gate.sigmoid()
     grads = grad * up * sigmoid * (1 + gate * (1 - sigmoid)), grad * gate * sigmoid
     pieces = [one.unflatten(-1, (-1, PIECE)) for one in grads]
-    return torch.stack(pieces, -2).flatten(-3).to(x.dtype)
+    return torch.stack(pieces, -2).flatten(-3).to(both.dtype)
+
+
+@torch.library.custom_op("tutorlib::gate_gradient", mutates_args=())
+def in_one_kernel(grad: Tensor, both: Tensor) -> Tensor:
+    """`gate_gradient` as torch.compile makes it: no matrix between its operations is written."""
+    return compiled_gradient()(grad, both)
+
+
+@in_one_kernel.register_fake
+def gradient_fake(grad: Tensor, both: Tensor) -> Tensor:
+    return torch.empty_like(both)
+
+
+@cache
+def compiled_gradient() -> Any:
+    return torch.compile(gate_gradient, dynamic=True)
 
 
 swiglu_linear.register_autograd(swiglu_backward, setup_context=save_operands)

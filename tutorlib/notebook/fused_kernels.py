@@ -6,7 +6,8 @@ sizes that the kernel cannot take, are computed by torch.
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -14,16 +15,27 @@ from torch import Tensor
 from torch.nn import functional
 
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.kernels.ampere.fused import CONFIG, Fusion, bias_gelu, gated, make_elementwise, make_fused, make_gated
+from tutorlib.kernels.ampere.fused import (
+    CONFIG,
+    Fusion,
+    add,
+    bias_gelu,
+    fetch_operand,
+    gated,
+    make_elementwise,
+    make_fused,
+    make_gated,
+    whole_matrix,
+)
 from tutorlib.kernels.ampere.gemm import make_gemm
 from tutorlib.kernels.ampere.main_loops import single_buffer
 from tutorlib.kernels.ampere.thread_share import Accumulators
-from tutorlib.kernels.hopper.fused import BIAS_GELU, SWIGLU, launch_fused, of_halves
+from tutorlib.kernels.hopper.fused import BIAS_GELU, SWIGLU, LoadedStores, launch_fused, of_halves
 from tutorlib.kernels.layers import (
+    LLAMA_8B,
     PIECE,
     KernelLinear,
     LlamaMLP,
-    before_gate,
     fusing_problem,
     interleave,
     leave_to_torch,
@@ -34,10 +46,11 @@ from tutorlib.kernels.layers import (
 )
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
-from tutorlib.measuring.launchers import HostLauncher
+from tutorlib.measuring.launchers import CuteLauncher, HostLauncher
+from tutorlib.measuring.timing import paired
 from tutorlib.measuring.trusted import measure
 from tutorlib.notebook.measured import show_ratio
-from tutorlib.problems.fused import linear_gelu, linear_swiglu
+from tutorlib.problems.fused import linear_add, linear_gelu, linear_swiglu
 from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host
 
 if TYPE_CHECKING:
@@ -49,11 +62,12 @@ __all__ = [  # what the page imports
     "Fusion",
     "KernelLinear",
     "LlamaMLP",
-    "before_gate",
+    "LoadedStores",
     "linear",
     "make_elementwise",
     "make_gemm",
     "show_fused_speeds",
+    "show_layer_speeds",
     "single_buffer",
     "with_epilogue",
     "with_gate",
@@ -131,8 +145,13 @@ class Simulated:
         simulate_host(self.compiled(*map(TensorSpec.like, tensors)), named)
 
 
-def show_fused_speeds(gelu_kernel: Callable[..., Any], gate_kernel: Callable[..., Any]) -> "DataFrame | None":
-    """The reader's two kernels, timed on this machine's Hopper GPU beside the course's epilogues and torch's ways."""
+def show_fused_speeds(
+    gelu_kernel: Callable[..., Any], gate_kernel: Callable[..., Any], fetch: Callable[..., Any]
+) -> "DataFrame | None":
+    """The reader's two kernels, timed on this machine's Hopper GPU beside the course's epilogues and torch's ways.
+
+    fetch: of a residual's elements, timed in notebook 10's kernel, as the course's is.
+    """
     import pandas
 
     if reason := device.why_not(WGMMA):
@@ -148,5 +167,37 @@ def show_fused_speeds(gelu_kernel: Callable[..., Any], gate_kernel: Callable[...
         for beside in (problem, replace(problem, baseline=course, baseline_name="the course's")):
             measured = measure(beside, HostLauncher(kernel), TIMED)
             rows[name, beside.baseline_name] = {"µs": f"{measured.median_us:,.1f}", "speed": show_ratio(measured)}
+    for name, one in ("your fetch", fetch), ("fetch_operand", fetch_operand):
+        host = make_fused(Fusion(add, whole_matrix, one))
+        measured = measure(linear_add(), CuteLauncher(host, linear_add()), TIMED)
+        rows[f"residual, {name}", "cuBLAS"] = {"µs": f"{measured.median_us:,.1f}", "speed": show_ratio(measured)}
     index = pandas.MultiIndex.from_tuples(rows, names=["your kernel", "baseline"])
     return pandas.concat({device.need_gpu().name: pandas.DataFrame(list(rows.values()), index=index)}, axis="columns")
+
+
+def show_layer_speeds(make: Callable[[LlamaMLP], torch.nn.Module]) -> None:
+    """The reader's MLP of Llama 3 8B, made of a plain one, timed beside that in turn on this machine's Hopper GPU."""
+    if reason := device.why_not(WGMMA):
+        print(f"not timed: {reason}")
+        return
+    with torch.device("cuda"):
+        plain = LlamaMLP(*LLAMA_8B, dtype=torch.bfloat16)
+        x = torch.randn(TIMED[0], LLAMA_8B[0], dtype=torch.bfloat16).requires_grad_()
+    modules = make(plain), plain
+
+    def forward(module: torch.nn.Module) -> None:
+        with torch.no_grad():
+            module(x)
+
+    def trained(module: torch.nn.Module) -> None:
+        y = module(x)
+        torch.autograd.grad(y, [x, *module.parameters()], y.detach())
+
+    def nothing() -> None:
+        pass
+
+    for name, call in ("forward", forward), ("forward and backward", trained):
+        mine, torchs = ([partial(call, module)] for module in modules)
+        times = paired(mine, torchs, nothing, nothing, nothing, pairs=12)
+        us, torchs_us = median(times.kernel), median(times.baseline)
+        print(f"{name}: {us:,.0f} µs, torch {torchs_us:,.0f}: {torchs_us / us:.3f} × as fast")

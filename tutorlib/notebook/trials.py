@@ -81,6 +81,19 @@ def simulated(name: str, reason: str, simulate: "Callable[[], Sequence[Report]]"
     return True
 
 
+def show_findings(kernels: Mapping[str, Callable[..., None]], *tensors: "Tensor", arch: str) -> None:
+    """Simulate @cute.jit host functions, and print what is found first in each, or that nothing is.
+
+    arch: that they are compiled for, which need not be this machine's. Raises CompileFailed and NotSimulated.
+    """
+    from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host
+
+    named = {f"argument {n}": tensor for n, tensor in enumerate(tensors)}
+    for name, host in kernels.items():
+        (report,) = simulate_host(compile_with_lines(host, [*map(TensorSpec.like, tensors)], arch), named)
+        print(f"{name}: {report.findings[0] if report.findings else 'no finding'}")
+
+
 def run_cpp(source: str, grid: LaunchGrid, *args: "Tensor | int") -> bool:
     """Compile a Tile C++ source, launch it on these tensors and integers, and wait for the GPU. Whether it ran.
 

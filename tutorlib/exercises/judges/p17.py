@@ -114,22 +114,17 @@ def in_halves(issue: Callable[..., None]) -> Callable[..., None]:
 
 @dataclass(frozen=True, kw_only=True)
 class WholeKernel(Part):
-    """A function that takes a configuration and a number of SMs and makes the host function.
-
-    pair: whether two blocks work on a tile together.
-    """
-
-    pair: bool = False
+    """A function that takes a configuration and a number of SMs and makes the host function."""
 
     def host(self, answer: Answer, simulated: Shape = ()) -> HostFunction:
-        """Simulated: narrow tiles, and the SMs of two blocks or of two pairs; for a K with a partial tile, still
-        narrower ones, and of three: so that a tile or SMs in figures are found out.
+        """Simulated: narrow tiles, and the SMs of two blocks; for a K with a partial tile, still narrower ones, and of
+        three: so that a tile or SMs in figures are found out.
         """
         from tutorlib.kernels.blackwell.gemm import SMS
 
-        config, sms = config_of(self.pair), SMS
+        config, sms = config_of(pair=False), SMS
         if simulated:
             bM, bN, bK = config.tile
-            part, clusters = (4, 3) if simulated[-1] % bK else (2, 2)
-            config, sms = replace(config, tile=(bM, bN // part, bK)), clusters * config.width
+            part, sms = (4, 3) if simulated[-1] % bK else (2, 2)
+            config = replace(config, tile=(bM, bN // part, bK))
         return require_jit(need_callable(answer)(config, sms))

@@ -33,12 +33,6 @@ def with_bias_matrix(filled: Filled) -> HostFunction:
     return make_fused(Fusion(bias_gelu, as_matrix=as_matrix))
 
 
-def with_op(filled: Filled) -> HostFunction:
-    from tutorlib.kernels.ampere.fused import Fusion, make_fused
-
-    return make_fused(Fusion(filled["op"]))
-
-
 def with_fetch(filled: Filled) -> HostFunction:
     from tutorlib.kernels.ampere.fused import Fusion, add, make_fused, whole_matrix
 

@@ -22,7 +22,6 @@ class LayerFlaw(FailureKind):
     """An answer that returns nothing that could be tried."""
 
     NO_OPERATOR = "no operator"
-    NO_MODULE = "no module"
     RETURNS = "returns something else"
 
 
@@ -43,42 +42,38 @@ def gradients(answer: Served, factor: float, *tensors: "Tensor") -> Record:
     return {"the result": tuple_of, "M·N·K of its products": gemm.done, **dict(zip(names, got, strict=True))}
 
 
-def fake_result(answer: Served, x: Shape, weight: Shape, dtype: str, device: str, symbols: bool) -> Record:
-    """19.3: the tensor that an answer makes of two tensors without data. symbols: whether their sizes are such."""
+def rounded(got: Any, exact: "Tensor", most: float) -> Record:
+    """most: of the relative error that gradients made in bf16 throughout exceed by a fourth and more."""
     import torch
-    from torch._subclasses.fake_tensor import FakeTensorMode
-    from torch.fx.experimental.symbolic_shapes import ShapeEnv
-    from torch.utils._python_dispatch import TorchDispatchMode
 
-    computing: list[str] = []
-
-    class Recorded(TorchDispatchMode):
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            makes = func.overloadpacket.__name__.removeprefix("new_").startswith(("empty", "zeros", "ones", "full"))
-            if not (makes or func.is_view or func.namespace == "prim"):
-                computing.append(str(func.overloadpacket))
-            return func(*args, **(kwargs or {}))
-
-    env = ShapeEnv() if symbols else None
-    mode = FakeTensorMode(shape_env=env)
-    fakes: list[torch.Tensor] = []
-    if symbols:
-        fakes += [mode.from_tensor(torch.empty(shape), static_shapes=False) for shape in (x, weight)]
-    with mode:
-        if not symbols:
-            fakes = [torch.empty(shape, dtype=getattr(torch, dtype), device=device) for shape in (x, weight)]
-        with Recorded():
-            got = answer(*fakes)
-    if not isinstance(got, torch.Tensor):
+    if not isinstance(got, torch.Tensor) or got.shape != exact.shape:
         return {"result": repr(got)[:200]}
-    return {
-        "result": "a tensor",
-        "operator that computes": next(iter(computing), ""),  # the first
-        "question about a size": str(env.guards[0].expr) if env and env.guards else "",  # the first comparison of one
-        "shape": [*map(str, got.shape)],
-        "dtype and device": f"{str(got.dtype).removeprefix('torch.')} on {got.device}",
-        "strides": [*map(str, got.stride())],
-    }
+    off = float((got.double() - exact).norm() / exact.norm())
+    error = "of one rounding" if off < most else f"{off:.2%} of the gradient"
+    return {"result": str(got.dtype).removeprefix("torch."), "error": error}
+
+
+def rounded_gradients(answer: Served, grad: "Tensor", x: "Tensor", weight: "Tensor", bias: "Tensor") -> Record:
+    """19.2: the gradient of x in bf16, beside that of the same numbers in fp64."""
+    import torch
+
+    given = answer(grad, x, weight, bias, RowGemm())
+    leaf, *wide = (one.double() for one in (x, weight, bias))
+    y = torch.nn.functional.gelu(torch.nn.functional.linear(leaf.requires_grad_(), *wide), approximate="tanh")
+    (exact,) = torch.autograd.grad(y, leaf, grad.double())
+    return rounded(given[0] if isinstance(given, tuple | list) and given else given, exact, 0.0035)
+
+
+def gradient_of_gate(answer: Served, grad: "Tensor", both: "Tensor") -> Record:
+    """19.5"""
+    return {"result": answer(grad, both)}
+
+
+def rounded_gate(answer: Served, grad: "Tensor", both: "Tensor") -> Record:
+    """19.5: the same in bf16."""
+    from tutorlib.kernels.layers import gate_gradient
+
+    return rounded(answer(grad, both), gate_gradient(grad.double(), both.double()), 0.0024)
 
 
 WIDTH = 16  # of what goes into a model
@@ -121,7 +116,7 @@ def class_of(module: "nn.Module") -> str:
 
 
 def swapped_model(answer: Served, name: str, seed: int, factor: float) -> Record:
-    """19.5: a model whose linear layers the answer has changed. seed: of its parameters.
+    """19.4: a model whose linear layers the answer has changed. seed: of its parameters.
 
     Of each module its class, and whether it is the object that it was; the names of its parameters; a result.
     """
@@ -148,7 +143,7 @@ def swapped_model(answer: Served, name: str, seed: int, factor: float) -> Record
 
 
 def shares(answer: Served, weights: "list[Tensor]", worlds: list[int]) -> Record:
-    """19.7: for some numbers of ranks their shares of an MLP's gate, up and down."""
+    """19.6: for some numbers of ranks their shares of an MLP's gate, up and down."""
     import torch
 
     given = {one.untyped_storage().data_ptr() for one in weights}
@@ -194,7 +189,7 @@ def backward_of(scale: float, grad: "Tensor", x: "Tensor", weight: "Tensor") -> 
 def registered(
     answer: Served, caller: str, factor: float, scale: float, given: "list[Tensor]", grad: "Tensor"
 ) -> Record:
-    """19.4: what one of CALLERS gets of the operator that an answer registers, or the error."""
+    """19.3: what one of CALLERS gets of the operator that an answer registers, or the error."""
     import torch
     from torch import Tensor
 
@@ -254,58 +249,11 @@ def cast(operator: Any, given: "list[Tensor]", grad: "Tensor") -> Record:
 
 
 CALLERS = {"eager mode": eager, "tensors without data": faked, "backward()": differentiated, "autocast": cast}
-PIECE = 8  # rows of gate's and of up's weights in turn, as the operator has them
+PIECE = 8  # elements of gate and of up in turn, as the operator has them
 
 
-def product(factor: float, x: "Tensor", gate_up: "Tensor") -> "Tensor":
-    """(…, F): gate · up of what is interleaved by PIECE, with a factor; shapes are those of the gated operator."""
-    both = (x @ gate_up.mT).unflatten(-1, (-1, 2, PIECE))
-    return factor * both.prod(-2).flatten(-2)
-
-
-def gated_module(answer: Served, weights: "list[Tensor]", x: "Tensor", factor: float) -> Record:
-    """19.6: the module that an answer makes of a plain MLP with these weights: gate, up and down."""
-    import torch
-
-    from tutorlib.kernels.layers import LlamaMLP
-
-    plain = LlamaMLP(*reversed(weights[0].shape), dtype=weights[0].dtype)
-    with torch.no_grad():
-        for layer, value in zip((plain.gate_proj, plain.up_proj, plain.down_proj), weights, strict=True):
-            layer.weight.copy_(value)
-    given, down = [], plain.down_proj.weight
-
-    def gated_linear(x: "Tensor", gate_up: "Tensor") -> "Tensor":
-        given.append(gate_up)
-        return product(factor, x, gate_up)
-
-    module = answer(plain, gated_linear)
-    if not isinstance(module, torch.nn.Module):
-        what = f"it makes a {type(module).__name__}, which is not an nn.Module."
-        raise WrongKind(Flaw(what, LayerFlaw.NO_MODULE))
-    x = x.clone().requires_grad_()
-    result = module(x)
-    if result.requires_grad:
-        result.sum().backward()
-    parameters = [*module.parameters()]
-    return {
-        "number of calls of gated_linear": len(given),
-        "gate_up": given[0].detach() if given else None,
-        "result": result.detach(),
-        "the tensor that gated_linear gets": place_among(parameters, *given),
-        "plain.down_proj.weight": place_among(parameters, down),
-        "numbers in all parameters": sum(one.numel() for one in parameters),
-        "gradients": "of all parameters and x" if all(one.grad is not None for one in (x, *parameters)) else "missing",
-    }
-
-
-def place_among(parameters: "list[Tensor]", *tensors: "Tensor") -> str:
-    """Whether the first tensor is one of the parameters."""
-    return "a parameter" if any(one is tensor for one in parameters for tensor in tensors[:1]) else "no parameter"
-
-
-def draw_tensors(rng: Random, *shapes: Shape, dtype: str = "float64") -> "list[Tensor]":
+def draw_tensors(rng: Random, *shapes: Shape) -> "list[Tensor]":
     import torch
 
     generator = torch.Generator().manual_seed(rng.getrandbits(32))
-    return [torch.randn(shape, generator=generator, dtype=getattr(torch, dtype)) for shape in shapes]
+    return [torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes]

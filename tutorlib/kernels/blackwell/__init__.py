@@ -6,8 +6,9 @@ __getattr__ = lazy(
     __name__,
     {
         "config": "PAIR BlackwellConfig",
-        "gemm": "SMS Parts make_blackwell_gemm make_block tma_atoms",
+        "gemm": "SMS Parts course_parts make_blackwell_gemm make_block tma_atoms",
         "parts": "TileSteps make_t2r",
+        "tutorlib.dsl.tracing": "fence_before",
         "tutorlib.kernels.hopper.pipeline": "Tma",
     },
 )

@@ -71,3 +71,9 @@ class BlackwellConfig:
 
 SINGLE = BlackwellConfig()
 PAIR = BlackwellConfig((256, 256, 64), pair=True, stages=6)
+
+
+def band(tile: tuple[int, int, int], tiles_m: int, in_flight: int) -> int:
+    """The height in tiles, a power of two, of a band of which so many tiles read the fewest rows of A and B."""
+    heights = [2**n for n in range(tiles_m.bit_length())]
+    return min(heights, key=lambda height: height * tile[0] + -(-in_flight // height) * tile[1])

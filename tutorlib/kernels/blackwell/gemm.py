@@ -17,7 +17,7 @@ from cutlass.cute.nvgpu import cpasync, tcgen05
 from cutlass.memory import SmemAllocator
 
 from tutorlib.kernels.blackwell import parts
-from tutorlib.kernels.blackwell.config import BOX, MMA_WARP, ROWS, SINGLE, TMA_WARP, WARPS, BlackwellConfig
+from tutorlib.kernels.blackwell.config import BOX, MMA_WARP, ROWS, SINGLE, TMA_WARP, WARPS, BlackwellConfig, band
 from tutorlib.kernels.blackwell.parts import Drain, TileSteps
 from tutorlib.kernels.hopper.first import ALIGNMENT, BoxCopy, boxes, described, out_layout, ring_layout
 from tutorlib.kernels.hopper.pipeline import Tma
@@ -115,11 +115,11 @@ class Block:
 def make_block(a: Tma, b: Tma, c: Tma, tiled_mma: cute.TiledMma, sizes: Any, config: Any, parts: Parts) -> Block:
     """Allocate shared memory, initialize its mbarriers, cut the matrices into boxes.
 
-    sizes: tiles of C along M and N; K tiles of each; clusters that share them.
+    sizes: tiles of C along M and N; K tiles of each; clusters that share them; height of a band of tiles.
     """
     (bM, bN, bK), width, stages = config.tile, config.width, config.stages
     (tma_a, mA), (tma_b, mB), (tma_c, mC) = a, b, c
-    tiles_m, tiles_n, k_tiles, clusters = sizes
+    tiles_m, tiles_n, k_tiles, clusters, height = sizes
     ring_a, ring_b = ring_layout(ROWS, bK, stages), ring_layout(config.b_rows, bK, stages)
     layout_c = ring_layout(ROWS, BOX[1], config.store_buffers)
     thread, _, _ = cute.arch.thread_idx()
@@ -139,7 +139,7 @@ def make_block(a: Tma, b: Tma, c: Tma, tiled_mma: cute.TiledMma, sizes: Any, con
     feeds = tuple(BoxCopy(tma, *boxes(tma, s, g)) for tma, s, g in ((tma_a, sA, gA), (tma_b, sB, gB)))
     steps = TileSteps(
         config,
-        TileWalk(tiles_m, tiles_n, clusters, block // width),
+        TileWalk(tiles_m, tiles_n, clusters, block // width, height),
         k_tiles,
         full,
         full + stages,
@@ -209,7 +209,7 @@ def make_blackwell_gemm(
         (bM, bN, bK), (m, n), k = config.tile, c.shape, a.shape[1]
         tiles_m, tiles_n = cute.ceil_div(m, bM), cute.ceil_div(n, bN)
         clusters = min(tiles_m * tiles_n, sms // config.width)
-        sizes = tiles_m, tiles_n, cute.ceil_div(k, bK), clusters
+        sizes = tiles_m, tiles_n, cute.ceil_div(k, bK), clusters, band(config.tile, tiles_m, clusters)
         tiled_mma = made_of.make_umma(config.tile, config.pair)
         kernel = blackwell_kernel(*tma_atoms(a, b, c, config), tiled_mma, sizes, config, made_of)
         kernel.launch(grid=(clusters * config.width, 1, 1), block=(32 * WARPS, 1, 1), cluster=(config.width, 1, 1))

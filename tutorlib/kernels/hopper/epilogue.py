@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import gcd
-from typing import Any
+from typing import Any, ClassVar
 
 import cutlass
 from cutlass import Boolean, Float32, Int32, Int64, cute
@@ -37,6 +37,7 @@ class Stores:
     me: Here
     config: HopperConfig
     parts: Parts
+    asks: ClassVar[bool] = False  # for a matrix that is loaded under the main loop: it has `ask` and `wait`
 
     @property
     def steps(self) -> range:
@@ -55,6 +56,19 @@ class Stores:
         """The 8 results from this one on, in fp32: (2 neighbors, 2 rows, 2 pieces of 8 columns) of the tile."""
         part = cute.make_tensor(tCrC.iterator + first, cute.make_layout(8)).load()
         return part if scale is None else part * scale
+
+    def box(
+        self, tma: cute.CopyAtom, matrix: cute.Tensor, tile: tuple[Int32, Int32], step: int
+    ) -> tuple[cute.Tensor, cute.Tensor]:
+        """TMA's views of this warp's buffers, (box, store_buffers), and of a step's box of a matrix like C."""
+        config = self.config
+        m_atom, column = config.store_places[step]
+        m_block = tile[0] * (config.tile[0] // MMA_M) + m_atom * config.tile_warpgroups + self.me.in_tile
+        moved = cute.domain_offset((0, tile[1] * config.tile[1] + column), matrix)
+        box = cute.local_tile(moved, (STORE_ROWS, config.store_columns), (m_block * 4 + self.me.warp, 0))
+        return cpasync.tma_partition(
+            tma, 0, cute.make_layout(1), cute.group_modes(self.sC, 0, 2), cute.group_modes(box, 0, 2)
+        )
 
     def send(self, tile: tuple[Int32, Int32], steps: range) -> None:
         """Start storing what was rounded. The stores may still be in flight when the next tile's come."""
@@ -87,15 +101,8 @@ class Pieces:
 
     def copy(self, piece: int, buffer: int) -> None:
         """Issue TMA's copy of the buffer to the piece's place in C."""
-        stores, config = self.stores, self.stores.config
-        m_atom, column = config.store_places[self.steps[piece]]
-        m_block = self.tile[0] * (config.tile[0] // MMA_M) + m_atom * config.tile_warpgroups + stores.me.in_tile
-        mC = cute.domain_offset((0, self.tile[1] * config.tile[1] + column), stores.mC)
-        gC = cute.local_tile(mC, (STORE_ROWS, config.store_columns), (m_block * 4 + stores.me.warp, 0))
-        tSsC, tSgC = cpasync.tma_partition(
-            stores.tma_c, 0, cute.make_layout(1), cute.group_modes(stores.sC, 0, 2), cute.group_modes(gC, 0, 2)
-        )
-        cute.copy(stores.tma_c, tSsC[None, buffer], tSgC)
+        tSsC, tSgC = self.stores.box(self.stores.tma_c, self.stores.mC, self.tile, self.steps[piece])
+        cute.copy(self.stores.tma_c, tSsC[None, buffer], tSgC)
 
 
 def make_stores(
@@ -276,6 +283,12 @@ class Finish:
     schedule: Schedule
     config: HopperConfig
 
+    @cute.jit
+    def ask(self, number: Int32) -> None:
+        """Before an item's main loop: start loading what its epilogue reads."""
+        if cutlass.const_expr(self.stores.asks):
+            self.stores.ask(self.schedule.block_tile(self.schedule.item(number)[0]))
+
     def round(self, number: Int32) -> None:
         """Scale and round an item's accumulators: their registers are free from now on."""
         self.take(number, False)
@@ -292,6 +305,8 @@ class Finish:
         if cutlass.const_expr(self.exchange is not None):
             self.part(tile, self.schedule.me.part)
         elif cutlass.const_expr(self.partials is None):
+            if cutlass.const_expr(self.stores.asks):
+                self.stores.wait(number)
             self.whole(tile, stores)
         elif k_end < k_tiles:
             self.partials.give(self.tCrC, self.schedule.me.cluster)

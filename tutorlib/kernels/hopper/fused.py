@@ -3,16 +3,20 @@
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from typing import Any
+from itertools import product
+from typing import Any, ClassVar
 
 import cutlass
 import torch
 from cutlass import Float32, Int32, Int64, cute
+from cutlass.cute.nvgpu import cpasync
 from cutlass.cute.runtime import make_fake_compact_tensor
+from cutlass.memory import SmemAllocator
 
 from tutorlib.kernels.ampere.fused import add, bias_gelu, swiglu
 from tutorlib.kernels.hopper.choose import NO_WORK, OpWork, ShapeError, candidates, cost, shape_problem
 from tutorlib.kernels.hopper.config import (
+    BYTES,
     MMA_M,
     REGISTERS_BESIDE_RESULTS,
     SMEM_ROOM,
@@ -24,6 +28,7 @@ from tutorlib.kernels.hopper.epilogue import Stores
 from tutorlib.kernels.hopper.gemm import make_gemm
 from tutorlib.kernels.hopper.launch import compile_for_torch, fakes, max_clusters, scratch
 from tutorlib.kernels.hopper.parts import COURSE
+from tutorlib.kernels.hopper.pipeline import store_layout, wait
 
 GROUP = 8  # columns or rows: in each 8×8 group of a wgmma's results a thread has two adjacent columns of a row
 
@@ -60,12 +65,77 @@ class Fusion:
         left = SMEM_ROOM - config.ab_stages * config.stage_room - config.other_bytes  # half may store wider rows
         return replace(half, store_stages=max(1, min(left // half.store_stage_bytes, half.store_steps)))
 
-    def stores(self, plain: Stores, operand: cute.Tensor | None) -> Stores:
+    def source(self, operand: cute.Tensor | None, config: HopperConfig) -> Any:
+        """On the host: what the kernel gets of the operand."""
+        return operand
+
+    def stores(self, plain: Stores, operand: Any) -> Stores:
         """The way out, with the op on it."""
         known = {field.name: getattr(plain, field.name) for field in fields(plain)}
         if self.gated:
             return GatedStores(**known, op=self.op)
         return FusedStores(**known, op=self.op, operand=operand)
+
+
+@dataclass(frozen=True)
+class TmaFusion(Fusion):
+    """The operand, (M, N), is loaded by TMA under a tile's main loop, into the buffers from which C leaves later."""
+
+    def source(self, operand: cute.Tensor | None, config: HopperConfig) -> Any:
+        """Raises ConfigError."""
+        if config.schedule != "pingpong" or config.stream_k or config.store_buffers < config.store_steps:
+            raise ConfigError("an operand by TMA takes ping-pong, whole tiles, and buffers for all of a tile")
+        box, layout = (STORE_ROWS, config.store_columns), store_layout(STORE_ROWS, config=config)
+        return cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), operand, layout, box)
+
+    def stores(self, plain: Stores, operand: Any) -> Stores:
+        known = {field.name: getattr(plain, field.name) for field in fields(plain)}
+        arrived = SmemAllocator().allocate_array(Int64, plain.config.threads // 32)
+        mine = arrived + plain.me.group * 4 + plain.me.warp
+        with cute.arch.elect_one():
+            cute.arch.mbarrier_init(mine, 1)
+            cute.arch.mbarrier_init_fence()
+        cute.arch.sync_warp()
+        return LoadedStores(**known, op=self.op, tma=operand[0], mD=operand[1], arrived=mine)
+
+
+@dataclass(frozen=True)
+class LoadedStores(Stores):
+    """mD: (M, N), loaded by `tma` in boxes as C's. arrived: this warp's mbarrier, a phase for each of its tiles."""
+
+    op: Callable[[Any, Any], Any]
+    tma: cute.CopyAtom
+    mD: cute.Tensor
+    arrived: cute.Pointer
+    asks: ClassVar[bool] = True
+
+    def ask(self, tile: tuple[Int32, Int32]) -> None:
+        """Load this warp's share of the tile, once the stores of the last one have read their buffers."""
+        cute.arch.cp_async_bulk_wait_group(0, read=True)
+        cute.arch.sync_warp()
+        with cute.arch.elect_one():
+            box = STORE_ROWS * self.config.store_columns * BYTES[self.config.c_dtype]
+            cute.arch.mbarrier_arrive_and_expect_tx(self.arrived, self.config.store_steps * box)
+        for buffer in self.steps:
+            shared, of_d = self.box(self.tma, self.mD, tile, buffer)
+            cute.copy(self.tma, of_d, shared[None, buffer], tma_bar_ptr=self.arrived)
+
+    def wait(self, number: Int32) -> None:
+        """Until that has arrived, for this block's number-th tile; two warpgroups take turns."""
+        wait(self.arrived, number // 2 % 2, self.config)
+
+    def values(self, tCrC: cute.Tensor, scale: Float32 | None, first: int, tile: tuple[Int32, Int32]) -> Any:
+        m_atom, register = divmod(first, self.config.tile[1] // 2)
+        column, lane = 2 * register, self.me.thread % 32
+        places = enumerate(self.config.store_places)
+        reach = self.config.store_columns - 2 * GROUP
+        buffer, left = next((n, c) for n, (m, c) in places if m == m_atom and 0 <= column - c <= reach)
+        registers = cute.make_rmem_tensor(cute.make_layout((2, 2, 2)), self.sC.element_type)  # (columns, rows, groups)
+        for half, group in product(range(2), range(2)):
+            place = lane // 4 + GROUP * half, (column - left + GROUP * group) // 2 + lane % 4
+            pair = cute.local_tile(self.sC[None, None, buffer], (1, 2), place)
+            cute.autovec_copy(cute.group_modes(pair, 0, 2), registers[None, half, group])
+        return self.op(super().values(tCrC, scale, first, tile), registers.load().to(Float32).reshape((8,)))
 
 
 @dataclass(frozen=True)
@@ -134,6 +204,7 @@ PIECE = 8  # rows of gate's and of up's weights in turn, where both are one matr
 BIAS_GELU = Fusion(bias_gelu, work=OpWork(special=1, arithmetic=6), registers=48)
 BIAS = Fusion(add, work=OpWork(arithmetic=1), registers=48)
 ADD = Fusion(add, work=OpWork(arithmetic=1, fetched=1), registers=88)
+ADD_BY_TMA = TmaFusion(add, work=OpWork(arithmetic=1), registers=48)
 SWIGLU = Fusion(swiglu, gated=True, work=OpWork(special=0.5, arithmetic=1.5), registers=48)  # of each pair one result
 WORTH = 0.015  # part of the time that an epilogue's work must take before it decides
 DOUBT = 0.03  # by which two estimates must differ before the model can tell them apart

@@ -118,6 +118,7 @@ def consume_in_turns(schedule: Schedule, multiply: Multiply, out: Finish) -> Non
         pass_turn(group)
         state.advance(schedule.k_tiles_of(0))
     for number in cutlass.range(group, schedule.items(), 2, unroll=1):
+        out.ask(number)
         take_turn(group)
         multiply.step(state, True)
         in_flight, state = multiply.rest(schedule.k_tiles_of(number), state)
@@ -145,14 +146,14 @@ class Beside(NamedTuple):
 
     scale_a, scale_b: fp32 by which C is multiplied, one each.
     acc, flags: fp32 for a tile of every block, and zeroed int32 for its warps, where blocks share tiles.
-    operand: what a fused epilogue reads: (N,), the same for every row of C, or (M, N).
+    operand: what a fused epilogue reads: (N,), the same for every row of C, or (M, N), or TMA's loads of that.
     """
 
     scale_a: cute.Tensor | None
     scale_b: cute.Tensor | None
     acc: cute.Tensor | None
     flags: cute.Tensor | None
-    operand: cute.Tensor | None = None
+    operand: Any = None
 
 
 @cute.kernel
@@ -241,6 +242,8 @@ def launch_gemm(
     m, n = c.shape if fusion is None else (a.shape[0], b.shape[0])  # of the accumulators
     tiles = cute.ceil_div(m, bM * cluster_m), cute.ceil_div(n, bN * cluster_n)
     plan, clusters = make_plan(tiles, cute.ceil_div(a.shape[1], bK), max_clusters, config)
+    if fusion is not None:
+        beside = beside._replace(operand=fusion.source(beside.operand, config))
     kernel = gemm_kernel(load_a, load_b, store_c, beside, plan, config, fusion, parts)
     queue = {} if stream is None else {"stream": stream}
     kernel.launch(**geometry(clusters, config), **queue)

@@ -127,6 +127,7 @@ class TileWalk:
     tiles_n: int
     clusters: int
     cluster: Int32
+    group: int = GROUP
 
     @property
     def count(self) -> Int32:
@@ -134,7 +135,7 @@ class TileWalk:
 
     def tile(self, number: Any) -> tuple[Any, Any]:
         """(M, N) of the number-th."""
-        return grouped(self.cluster + number * self.clusters, self.tiles_m, self.tiles_n, GROUP)
+        return grouped(self.cluster + number * self.clusters, self.tiles_m, self.tiles_n, self.group)
 
 
 @dataclass(frozen=True)
