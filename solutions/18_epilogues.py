@@ -256,8 +256,6 @@ def interleaving(features, width):
 check("18.4", interleaving)
 
 # %% [markdown]
-# In torch this takes views and one copy, once, when you load the model.
-#
 # In notebook 10's kernel, which the checks simulate, T0 holds columns 0 to 7 and T1 columns 8 to 15. Four lanes cover
 # 32 columns, and the four warps are one above the other, so T0's next columns are 32 to 39. The width is 32: a warp's
 # first step along N is gate, the second up. T0's accumulators, with the number of each one's register:
@@ -348,8 +346,7 @@ show_sweep("fused_rivals")
 # 4096×14336×4096. So fuse what saves a pass over C, and leave a residual that may be overwritten to cuBLAS.
 #
 # On a Hopper GPU, the next cell times your own `bias_gelu` and `gated` at 4096×14336×4096, relative to torch and to the
-# course's epilogues, and your `fetch` in notebook 10's kernel. `gated` gets the accumulators regrouped, so that gate is
-# the first half, too.
+# course's epilogues, and your `fetch` in notebook 10's kernel.
 
 # %%
 gelu_kernel, gate_kernel = with_epilogue(bias_gelu), with_gate(gated)

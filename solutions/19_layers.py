@@ -213,7 +213,7 @@ linear_gelu = register("page19::linear_gelu", forward, fake, backward)
 # %% [markdown]
 # `torch.library.opcheck` tests whether the fake agrees with the real result, and whether forward and backward can be
 # traced with symbolic sizes. `gradcheck` compares the backward with finite differences, `gradgradcheck` its derivative.
-# In these dtypes torch multiplies: this tests what you wrote, not the kernel.
+#
 
 # %%
 torch.manual_seed(10)
@@ -276,15 +276,14 @@ def use_kernels(module):
 check("19.4", use_kernels)
 
 # %% [markdown]
-# A new KernelLinear would need the old one's parameters, mode and hooks, under every name. Only `forward` differs, and
-# Python finds it in the object's class. What the kernel cannot take, torch computes, with a warning.
+# Only `forward` differs, and Python finds it in the object's class. What the kernel cannot take, torch computes, with a
+# warning.
 #
 # ## A Llama MLP
 #
 # The fused Llama MLP, down(silu(gate(x)) · up(x)), needs a second operator: `gated_linear(x, gate_up)` is silu(gate(x))
-# · up(x), where `gate_up` is stored for Hopper: 8 rows of gate, then the same 8 of up, and so on. (In the simulator,
-# `with_gate` regroups them in pieces of 32.) Its backward, too, multiplies again: both = x · gate_upᵀ. From ∂L/∂both
-# your `linear_backward` goes on.
+# · up(x), where `gate_up` is stored for Hopper: 8 rows of gate, then the same 8 of up, and so on. Its backward, too,
+# multiplies again: both = x · gate_upᵀ. From ∂L/∂both your `linear_backward` goes on.
 #
 # **Exercise 19.5** (about 6 lines). Write `gate_gradient(grad, both)`: ∂L/∂both, a new tensor of both's shape and
 # dtype. The last mode of both (…, 2 · features) has 8 elements of gate and 8 of up in turn; grad (…, features) is
@@ -377,8 +376,8 @@ for name, module in modules.items():
     print(f"bf16: off by {off:.1e} of {float(expected.abs().max()):.2f}")
 
 # %% [markdown]
-# In fp32 torch multiplies: this shows only that the rows are in order. Under autocast the gated one runs the kernel, in
-# the simulator, and rounds once where torch rounds gate, silu, up and the product.
+# Under autocast the gated one runs the kernel, in the simulator, and rounds once where torch rounds gate, silu, up and
+# the product.
 #
 # ### What it gains
 #
@@ -412,7 +411,7 @@ for name, module in {"plain": plain, "gated": GatedMLP(plain, gated_linear)}.ite
 # %% [markdown]
 # The plain one keeps x, gate(x), silu(gate(x)), up(x) and the product; the gated one x and the product, 352 MB a layer
 # less. The price is time: its backward computes gate(x) and up(x) again, eleven GEMMs in place of nine. At 0.6 ms each
-# that is 1.2 ms more in 5.8, and the forward gains 0.2. **Predict** what else costs time, then see both passes:
+# that is 1.2 ms more in 5.8, and the forward gains 0.2. Both passes:
 
 # %%
 show_costs("mlp_training")
@@ -423,8 +422,7 @@ show_layer_speeds(lambda plain: GatedMLP(plain, gated_linear))
 # %% [markdown]
 # With the gradient *in eager torch* the gated MLP takes 3.3 ms more than torch, not 1.0: its 16 operations read and
 # write 8.8 GB, 2.1 ms at 4.2 TB/s. As one kernel it reads and writes 587 MB, 0.14 ms; the step becomes 1.4 ms shorter,
-# and 1.8 ms longer than torch's. A gated MLP pays in training only where its 352 MB a layer are needed. torch.compile,
-# on the plain MLP, is 3% faster than torch.
+# and 1.8 ms longer than torch's. A gated MLP pays in training only where its 352 MB a layer are needed.
 #
 # ## Two GPUs, one all-reduce
 #
