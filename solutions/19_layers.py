@@ -102,7 +102,7 @@ check("19.2", linear_gelu_backward)
 # When torch.compile traces a model, tensors have shapes and no data; sizes may be symbols, `s0` instead of 5. A
 # function that states the shape, dtype and device of an operator's result is its **fake**. It must not read data. If it
 # asks for a size's *value*, as `len`, `int` and comparisons do, torch recompiles for each new size. The compiler trusts
-# it, right or wrong.
+# it.
 
 
 # %%
@@ -411,7 +411,7 @@ for name, module in {"plain": plain, "gated": GatedMLP(plain, gated_linear)}.ite
 # %% [markdown]
 # The plain one keeps x, gate(x), silu(gate(x)), up(x) and the product; the gated one x and the product, 352 MB a layer
 # less. The price is time: its backward computes gate(x) and up(x) again, eleven GEMMs in place of nine. At 0.6 ms each
-# that is 1.2 ms more in 5.8, and the forward gains 0.2. Both passes:
+# that is 1.2 ms more in 5.8, and the forward gains 0.2. Both:
 
 # %%
 show_costs("mlp_training")
