@@ -23,7 +23,6 @@
 
 # %%
 from contextlib import suppress
-from math import ceil
 
 import cutlass
 import cutlass.cute as cute
@@ -608,7 +607,7 @@ for swept in all_sweep_results("gemm_rungs"):
     mma = 2 * 128 * 128 * 64 / (623e6 / sms)
     print(f"{swept.gpu}: a block alone takes {k_tile:.2f} µs for a K tile, {mma:.2f} of them mma.sync at its peak")
     for size in sorted(took):
-        rounds = ceil((size / 128) ** 2 / (2 * sms))
+        rounds = -(-((size // 128) ** 2) // (2 * sms))
         predicted = start + rounds * size // 64 * k_tile
         print(f"{size:5}: {rounds:2} rounds, predicted {predicted:6.0f} µs, measured {took[size]:6.0f}")
 

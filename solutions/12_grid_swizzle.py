@@ -184,12 +184,12 @@ check("12.2", in_groups)
 # The footprint treats each wave by itself. But where L2 still holds a tile when the next wave asks for it, memory need
 # not send it again. To know how much L2 saves, send all loads through a model of it.
 #
-# **Exercise 12.3** (about 6 lines). Write `tiles_fetched(waves, steps, room)`: how many tiles device memory sends.
-# `waves` is a list as `l2.waves` returns it. The blocks of a wave walk along K in lockstep: in each of the `steps`,
-# every block, in the order of the list, loads its tile of A and then its tile of B. When a wave has made all steps, the
-# next one starts. `l2.Lru(room)` is a cache that evicts the least recently used entry; its `load(key, 1)` returns the
-# tiles that memory sends for this load: 1, or 0 where L2 still holds it. Which loads are of the same tile is up to your
-# keys.
+# **Exercise 12.3** (about 6 lines). Write `tiles_fetched(waves, steps, room)`: how many tiles are fetched from device
+# memory. `waves` is a list as `l2.waves` returns it. The blocks of a wave walk along K in lockstep: in each of the
+# `steps`, every block, in the order of the list, loads its tile of A and then its tile of B. When a wave has made all
+# steps, the next one starts. `l2.Lru(room)` is a cache that evicts the least recently used entry; its `load(key, 1)`
+# returns the tiles that this load fetches from memory: 1, or 0 where L2 still holds it. Which loads are of the same
+# tile is up to your keys.
 
 
 # %%

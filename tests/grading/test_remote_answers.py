@@ -58,7 +58,7 @@ def test_a_right_kernel_of_other_instructions_is_found_by_the_judge():
     ("id", "row"),
     [
         ("10.3", "= cute.make_layout((rows, k, stages), stride=(k, 1, 0))"),
-        ("17.7", "= band((128, 128, 64), tiles_m, in_flight)"),
+        ("17.7", "height * bM + → height * bN +"),
     ],
 )
 def test_a_failure_that_is_found_outside_has_its_kind_and_its_remedy(id, row):
@@ -194,7 +194,7 @@ def test_a_seed_repeats_what_is_drawn(monkeypatch):
 
 # Compiled functions and layers ---------------------------------------------------------------------------------------
 
-VALUES = ("19.1", "19.3", "19.5", "19.7", "19.4", "19.6", "20.3", "20.4", "20.5", "20.6")
+VALUES = ("19.1", "19.3", "19.4", "19.5", "19.6", "20.3", "20.4", "20.5", "20.6")
 
 
 @pytest.fixture(autouse=True)
@@ -243,15 +243,3 @@ def test_gradients_that_do_not_come_from_gemm_are_not_counted():
     outcome = judged("19.1", beside_it)
     assert outcome.points == 0
     assert "the gradient of x is another one" in outcome.message
-
-
-class FromMemory(Forging):
-    """Tells of fakes what is right in a notebook, where sizes are known."""
-
-    def fake_result(self, x, weight, dtype, device, symbols):
-        known = {"shape": ["6", "3"], "strides": ["3", "1"], "like": f"{dtype} on {device}"}
-        return known | {"computing": "", "asked": "", "data": False, "new": True}
-
-
-def test_what_is_told_by_heart_is_wrong():
-    assert judged("19.3", answer_to("19.3"), FromMemory).points == 0

@@ -179,7 +179,7 @@ def show_work(splits: Mapping[str, Split], clusters: int, tiles: int, k_tiles: i
     picture = figure(grids, stacked=longest > 12)
     for axes, lines in zip(picture.axes, shares.values(), strict=True):
         for giver, adder in hand_overs(lines):
-            bow = f"arc3,rad={-0.5 if giver[0] == adder[0] else 0}"  # outside, where several would lie on one line
+            bow = f"arc3,rad={-0.5 if giver[0] == adder[0] else 0}"  # outside, where several would coincide
             arrow = {"arrowstyle": "->", "color": MARK, "linewidth": 1.8, "connectionstyle": bow}
             axes.annotate("", adder, giver, arrowprops=arrow)
     return picture
