@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 95
+#     minutes: 80
 #     summary: A GEMM of eight lines, and the way from there to cuBLAS.
 # ---
 
@@ -9,16 +9,16 @@
 # # 07 · A GEMM in cuTile, from eight lines to an autotuned kernel
 #
 # The first kernel you write on this page computes C = A·Bᵀ in eight lines. Four tools close the gap to cuBLAS: the
-# order in which blocks take their tiles, the shape of a tile, hints, and a persistent grid. The contract of all GEMMs
-# in this course: A is (M, K) and B is (N, K), both row-major, C is (M, N), and accumulation is in fp32.
+# order in which blocks take their tiles, the shape of a tile, hints, and a persistent grid. All GEMMs in this course
+# have the same contract: A is (M, K) and B is (N, K), both row-major, C is (M, N), and accumulation is in fp32.
 #
 # You need no GPU: `check` interprets your kernels, and the compiler runs anywhere. The speeds in the tables are an
 # H200's; on a GPU, `check` prints yours.
 #
-# > **After this page you can** write a GEMM in cuTile, order its blocks for L2, choose hints for its tile by the
-# > compiler's report, rule out configurations before you search, and make the kernel persistent.
+# > **After this page you can** write a GEMM in cuTile, order its blocks for L2, rule out configurations before you
+# > search, make the kernel persistent, and find in the compiler's report why a configuration is slow.
 # >
-# > **It takes** about 95 minutes, on any machine. A GPU adds the speed.
+# > **It takes** about 80 minutes, on any machine. A GPU adds the speed.
 
 # %%
 from functools import partial
@@ -28,8 +28,9 @@ import torch
 
 import tutorlib.kernels.cutile as tile_gemm
 from tutorlib import (
-    TMA, TensorSpec, check, compile_all, device, explore_block_order, grouped as strips, hardware_of, raster, run_host,
-    serialized, show_block_order, show_figure, show_k_loop, show_ladder, show_sweep,
+    TMA, TensorSpec, Timeline, check, compile_all, compile_cutile, device, grouped as strips, hardware_of, raster,
+    run_host, serialized, show_block_order, show_figure, show_k_loop, show_ladder, show_sweep, show_tiles,
+    show_timeline,
 )  # fmt: skip
 from tutorlib.kernels.cutile import Config, compiled
 
@@ -162,25 +163,22 @@ for group in (1, 4, 8, 16, 32, 64):
 
 # %% [markdown]
 # A wave of `group` rows is about 132 / group columns wide, and it reads the fewest tiles when it is nearly square.
-# Heights of 8 and 16 tie here; this page uses strips of 8. Click a tile to see its wave:
-
-# %%
-half_of_l2 = h200.l2 // 2**21  # in MiB: each half keeps a copy of what its SMs read
-explore_block_order(rows=32, columns=32, in_flight=h200.sms, l2_mb=half_of_l2)
+# Heights of 8 and 16 tie here; this page uses strips of 8:
 
 # %%
 show_sweep("tile_rungs")[:2]
 
 # %% [markdown]
-# The order gains at 8192 alone; the differences at 2048 and 4096 are noise. At 4096 A has 34 MB, of which even half
-# of the 63 MB of L2 can keep much from wave to wave, whatever the order. At 8192 A has 134 MB.
+# The order gains at 8192 alone; the differences at 2048 and 4096 are noise. An H200's L2 has two halves of about 31 MB,
+# and each half keeps what its own SMs read. At 4096 A has 34 MB, so most of it stays from wave to wave, whatever the
+# order. At 8192 A has 134 MB.
 #
-# ## The shape of a tile
+# ## Rung 3: the shape of a tile
 #
 # Larger tiles load less per operation. So 128×256 should beat 128×128. **Predict** its speed:
 
 # %%
-show_sweep("tile_rungs")[:3]
+show_sweep("tile_rungs")[1:3]
 
 # %% [markdown]
 # The compiler's report shows why, and needs no GPU. Look at the stack:
@@ -194,110 +192,57 @@ for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:
     )
 
 # %% [markdown]
-# On Hopper the accumulators are registers of the consumer warps, 4 warps by default. A thread can address 255. With 256
-# accumulators per thread, some spill to the stack, which is in local memory, and the loop along K loads and stores them
-# there. There are three ways out:
+# On Hopper the accumulators are registers of the **consumer warps**, 4 by default. A thread can address 255 registers.
+# With 256 accumulators per thread, some spill to the stack, which is in local memory, and the loop along K loads and
+# stores them there. Apart from a smaller tile, two **hints** help. Hints change a kernel's speed, never its result.
 #
-# - a smaller tile;
-# - **`num_worker_warps=8`**: twice the threads share the accumulator;
-# - **`num_ctas=2`**: a cuTile block becomes a **cluster** of two CTAs on two SMs. They work on one tile, and each holds
-#   half of the accumulator. When both need the same operand tile, one TMA load delivers it to both (**multicast**).
+# - **`num_worker_warps=8`**: twice the threads share the accumulator.
+# - **`num_ctas=2`**: a cuTile block becomes a **cluster** of two CTAs on two SMs. (A CTA is CUDA's thread block.) They
+#   work on one tile, and each holds half of the accumulator. When both need the same operand tile, one TMA load
+#   delivers it to both (**multicast**).
 #
-# **Exercise 07.3** (about 5 lines). Write `hints(tm, tn)`: return a dict of `num_ctas` and `num_worker_warps` such that
-# the bf16 GEMM with a (tm, tn) tile, with sides of 128 or 256, uses no stack on Hopper. Leave each thread at least 64
-# accumulators (with few, a block loads much for what it computes), and return `{}` for a tile that fits without hints.
-# `check` asks the compiler, at steps of 32 along K.
-
+# `kernel.replace_hints(num_worker_warps=8)` returns a copy of the kernel with this hint. It makes 128×256 sixteen times
+# as fast; 256×256 needs both hints:
 
 # %%
-def hints(tm, tn):
-    ### BEGIN SOLUTION (about 5 lines)
-    if tm * tn <= 128 * 128:
-        return {}
-    if tm * tn <= 128 * 256:
-        return {"num_worker_warps": 8}
-    return {"num_ctas": 2, "num_worker_warps": 8}
-    ### END SOLUTION
-
+for config in [Config(128, 256, num_worker_warps=8), Config(256, 256, num_ctas=2, num_worker_warps=8)]:
+    print(f"{config}: {compiled(config).stack_bytes} bytes of stack")
 
 # %%
-check("07.3", hints)
+show_sweep("tile_rungs")[2:4]
 
 # %% [markdown]
-# At 4096, one hint makes the kernel sixteen times as fast:
-
-# %%
-show_sweep("tile_rungs")[:4]
-
-# %% [markdown]
-# Before you time a kernel, read its report.
+# ## Two budgets
 #
-# ## Hints
-#
-# Hints change a kernel's speed, never its result.
-#
-# - *On the kernel*: `num_ctas`, `num_worker_warps` and `occupancy`, the number of blocks that should share an SM. A
-#   hint that helps on one GPU may hurt on another, so each accepts a `ct.ByTarget`. `kernel.replace_hints(...)` returns
-#   a copy with other hints.
-# - *On a load*: `latency`, from 1 to 10, tells the compiler how heavy the memory traffic will be, and `allow_tma=False`
-#   forbids TMA.
-
-
-# %%
-@ct.kernel(num_ctas=ct.ByTarget(sm_90=2, default=1))
-def hinted(a, b, c, latency: ct.Constant[int], tma: ct.Constant[bool]):
-    m, n = ct.bid(0), ct.bid(1)
-    total = ct.zeros((128, 128), ct.float32)
-    for k in range(ct.cdiv(a.shape[1], 64)):
-        rows = ct.load(a, (m, k), (128, 64), padding_mode=ZERO, latency=latency, allow_tma=tma)
-        columns = ct.load(b, (n, k), (128, 64), padding_mode=ZERO, latency=latency, allow_tma=tma)
-        total = ct.mma(rows, ct.transpose(columns), total)
-    ct.store(c, (m, n), total.astype(c.dtype))
-
-
-one_cta = hinted.replace_hints(num_ctas=1)
-ways = {
-    "latency 1": (one_cta, 1, True),
-    "latency 5": (one_cta, 5, True),
-    "no TMA": (one_cta, 5, False),
-    "two CTAs": (hinted, 5, True),
-}
-compiled_ways = compile_all((kernel, [*matrices, *values], "sm_90") for kernel, *values in ways.values())
-for name, made in zip(ways, compiled_ways, strict=True):
-    notes = [word for word in ("multicast", "ld.global") if word in made.ptx]
-    print(f"{name:10} {made.smem_bytes // 1024:4} KiB of shared memory  {', '.join(notes)}")
-
-# %% [markdown]
-# A stage, a tile of A and one of B, has 32 KiB, as has the tile of C for its store: a `latency` of 5 in place of 1
-# makes five stages out of two, as a kernel of notebook 08 needs. Without TMA the threads load the tiles themselves
-# (`ld.global`). A CTA of a cluster keeps half of A's tile.
-#
-# ## Searching a space
-#
-# Tile, depth, CTAs, warps: you cannot know the best combination for a shape in advance, but you can try them all.
-# Arithmetic rules out half beforehand. An SM has 65,536 registers. How does the compiler divide them?
+# An SM's registers and shared memory rule out some configurations before you compile them. How does the compiler divide
+# the 65,536 registers? `occupancy` is a third hint: the number of blocks that should share an SM.
 
 # %%
 for warps, occupancy in [(4, 1), (8, 1), (4, 2), (8, 2), (4, 4)]:
     made = compiled(Config(64, 64, num_worker_warps=warps, occupancy=occupancy))
-    later = {int(line.split()[-1].rstrip(";")) for line in made.ptx.splitlines() if "setmaxnreg" in line}
     print(
-        f"{warps} warps, occupancy {occupancy}: {made.threads} threads in a block, {made.registers} registers each; "
-        f"later {' or '.join(map(str, sorted(later)))}"
+        f"{warps} consumer warps, occupancy {occupancy}: "
+        f"{made.threads} threads in a block, {made.registers} registers each at the launch"
     )
 
 # %% [markdown]
-# 255 is the most that a thread can address. Where do the other four "registers each" come from? Later the
-# warps that load keep 32 registers a thread, and others may take what that frees, for values beside the accumulators.
+# Shared memory holds tiles of A and B on their way to the tensor cores. A **stage** is a buffer for one tile of A and
+# one of B. With several stages, loads are in flight while the tensor cores multiply. A number is a step's tiles:
+
+# %%
+show_timeline(*(Timeline(stages, latency=4, transfer=1, compute=2, tiles=6) for stages in (1, 2)))
+
+# %% [markdown]
+# The compiler makes as many stages as fit, and a hint on a load, `latency` from 1 to 10, asks it for fewer or more.
 #
-# **Exercise 07.4** (about 6 lines). Write `fits(tm, tn, tk, element_bytes, num_ctas, warps, occupancy)`: return True if
+# **Exercise 07.3** (about 6 lines). Write `fits(tm, tn, tk, element_bytes, num_ctas, warps, occupancy)`: return True if
 # both budgets of an SM hold, otherwise False. `warps` is `num_worker_warps`, the number of warps in a CTA that hold
 # accumulators. Each CTA of a cluster is on an SM of its own.
 #
-# - *Registers*: find the rule behind the printed numbers. A thread must have more registers than accumulators.
-# - *Shared memory*: the blocks on an SM have 227 KiB together. Each needs two stages, one in use and one in flight; a
-#   stage is a (tm, tk) and a (tn, tk) tile. Count a stage as divided evenly among the CTAs of a cluster, although the
-#   cell above shows more.
+# - *Registers*: find the rule behind the printed numbers. 255 is the most that a thread can address. At the launch a
+#   thread must have more registers than accumulators.
+# - *Shared memory*: the blocks on an SM have 227 KiB together, and each needs two stages. Count
+#   a stage as divided evenly among the CTAs of a cluster, although they keep a little more.
 
 
 # %%
@@ -312,82 +257,43 @@ def fits(tm, tn, tk, element_bytes, num_ctas, warps, occupancy):
 
 
 # %%
-check("07.4", fits)
+check("07.3", fits)
 
 # %% [markdown]
-# `tile_gemm.space()` combines 64, 128 and 256 for both sides of the tile, 32, 64 and 128 along K, four or eight warps,
-# and one or two CTAs. It drops the configurations that do not fit, and those that leave a thread fewer than 64
-# accumulators. `exhaustive_search` times the others; here it gets three.
+# A thread with few accumulators loads much for what it computes, so a third rule asks for at least 64. What is left of
+# three sides and three depths, one or two CTAs, four or eight warps?
 
 # %%
 sides = (64, 128, 256)
-every = [(m, n, k, c, w) for m in sides for n in sides for k in (32, 64, 128) for c in (1, 2) for w in (4, 8)]
-
-
-def fits_as(m, n, k, ctas, warps, occupancy):
-    return Config(m, n, k, num_ctas=ctas, num_worker_warps=warps, occupancy=occupancy).fits()
-
-
-for occupancy in (1, 2):
-    fitting = sum(fits_as(*one, occupancy) for one in every)
-    in_registers = sum(fits_as(m, n, 1, *rest, occupancy) for m, n, _, *rest in every)  # with hardly a stage
-    print(f"occupancy {occupancy}: {len(every) - in_registers} of {len(every)} exceed the registers, ", end="")
-    print(f"{in_registers - fitting} others the shared memory")
-print(len(list(tile_gemm.space())), "fit with an occupancy of 1, and leave each thread 64 accumulators")
-
-few = [Config(128, 128), Config(128, 256, num_worker_warps=8), Config(256, 256, num_ctas=2, num_worker_warps=8)]
-if reason := device.why_not(TMA):
-    print("not searched:", reason)
-else:
-    from cuda.tile.tune import exhaustive_search
-
-    sms = torch.cuda.get_device_properties("cuda").multi_processor_count
-    a, b, c = (torch.randn(4096, 4096, device="cuda").bfloat16() for _ in range(3))
-    found = exhaustive_search(
-        few,
-        torch.cuda.current_stream(),
-        grid_fn=lambda config: config.grid(c.shape, sms),
-        kernel=tile_gemm.persistent,
-        args_fn=lambda config: (a, b, c, *config.constants),
-        hints_fn=lambda config: config.hints,
-    )
-    print("the best of three:", found.best.config)
+every = [
+    Config(m, n, k, num_ctas=ctas, num_worker_warps=warps)
+    for m in sides for n in sides for k in (32, 64, 128) for ctas in (1, 2) for warps in (4, 8)
+]  # fmt: skip
+shallow = sum(config.fits(element_bytes=0) for config in every)  # only the registers count
+fitting, left = sum(config.fits() for config in every), len(list(tile_gemm.space()))
+print(f"{len(every) - shallow} of {len(every)} exceed the registers, {shallow - fitting} others the shared memory,")
+print(f"{fitting - left} others leave a thread fewer than 64 accumulators; {left} are left to search")
 
 # %% [markdown]
-# The three are within 3% of each other, and the search may pick any. The figure has the whole space (`tutor sweep
-# tile_space`), for the persistent kernel of the next section: the speed of the best hints for each tile and depth, in
-# TFLOP/s; cuBLAS had 791:
-
-# %%
-show_figure("tile_heatmap")
-
-# %% [markdown]
-# Look for the cliffs. 128×256 loses more than a quarter of its speed from a depth of 64 to 128: the hints that win at
-# 64, eight warps on one CTA, are so slow at 128 that two CTAs beat them. `fits` cannot know what else a deeper step
-# keeps in registers; the compiler's report has a stack. At a depth of 64, 64×128 has less than half of the speed of
-# 128×128, and 128×64 about half of that of 256×64. `serialized` asks the assembler why:
-
-# %%
-for tm, tn in [(64, 128), (128, 64), (128, 128)]:
-    reason = serialized(compiled(Config(tm, tn)).ptx)
-    print(f"{tm:3}×{tn:<3}", f"one wgmma at a time: {reason}" if reason else "several wgmma at a time")
-
-# %% [markdown]
-# A search shows *that* a configuration is slow, the report shows *why*, and only the reason carries over to the next
-# kernel.
+# This is a good place to stop.
 #
-# ## Rung 3: a persistent kernel, from an empty cell
+# ## Rung 4: a persistent kernel
 #
 # If C has more tiles than the GPU has SMs, an SM runs one block after another. Each new block starts with empty shared
 # memory and waits for its first tiles; at the end its tensor cores idle during the **epilogue**, the store of its tile
 # of C. A **persistent** kernel launches only as many blocks as can run at once, and each block computes tile after
-# tile. While it stores one tile, the loads of the next are in flight.
-#
-# Persistence does not hide the last wave, which is rarely full. Find a size below 2048 where that wave costs more than
-# a third: change the tuple.
+# tile. The picture shows one SM, whose consumer warps are two groups (wg). A color is a tile of C; hatched, the tensor
+# cores (mma) idle:
 
 # %%
-for side in (2048, 4096, 8192):
+show_tiles("a thread block for each tile", "persistent", loads="A, B", stores="C")
+
+# %% [markdown]
+# While a persistent block stores one tile, the first loads of the next are in flight. Persistence does not hide the
+# last wave, which is rarely full:
+
+# %%
+for side in (1536, 2048, 4096, 8192):
     tiles = (side // 128) ** 2
     waves = tiles / h200.sms
     print(
@@ -395,14 +301,8 @@ for side in (2048, 4096, 8192):
     )
 
 # %% [markdown]
-# <details><summary>One such size</summary>
-#
-# 1536: its 144 tiles need two waves, and the second has 12.
-#
-# </details>
-#
 # The host picks the number of blocks: one per SM, half as many when a tile takes two CTAs, and never more than C has
-# tiles. The error is bf16's: from 64 on, its numbers are 0.5 apart.
+# tiles.
 
 
 # %%
@@ -418,14 +318,14 @@ place = "cuda" if torch.cuda.is_available() else "cpu"
 a, b = torch.randn(300, 200, device=place).bfloat16(), torch.randn(500, 200, device=place).bfloat16()
 c = torch.empty(300, 500, device=place, dtype=torch.bfloat16)
 run_host(persistent_gemm, a, b, c)
-print("largest error:", (c - a.float() @ b.float().mT).abs().max().item())
+print("C is A·Bᵀ, rounded to bf16:", torch.allclose(c.float(), a.float() @ b.float().mT, rtol=2**-8, atol=1e-3))
 
 # %% [markdown]
-# **Exercise 07.5** (about 9 lines). Write the kernel `persistent(a, b, c, tm, tn, tk, group)`, the last four known at
+# **Exercise 07.4** (about 9 lines). Write the kernel `persistent(a, b, c, tm, tn, tk, group)`, the last four known at
 # compile time. It runs on a one-dimensional grid of any number of blocks; inside, `ct.num_blocks(0)` is that number,
-# and a `range` may have a step. If tiles are numbered in the order of your `grouped`, block i takes tiles i, i +
-# blocks, i + 2·blocks and so on. Each tile of C is computed once, from loads as in 07.1, and the tensor cores do all of
-# the additions. A GPU times it at 4096³ with tiles of 128×128×64.
+# and a `range` may have a step. Tiles are numbered in the order of your `grouped`, and block i begins with tile i; at
+# every moment the tiles in progress are a wave of that order. Each tile of C is computed once, from loads as in 07.1,
+# and the tensor cores do all of the additions. A GPU times it at 4096³ with tiles of 128×128×64.
 
 
 # %%
@@ -445,15 +345,13 @@ def persistent(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Const
 
 
 # %%
-check("07.5", persistent)
+check("07.4", persistent)
 
 # %% [markdown]
-# ## The ladder, measured
-#
 # **Predict** before you look: which tile of the persistent kernel is fastest at 2048, and which at 8192?
 
 # %%
-show_sweep("tile_rungs")
+show_sweep("tile_rungs")[4:]
 
 # %% [markdown]
 # - **Persistence** hides a tile's first loads and its epilogue behind another tile's arithmetic, provided that a block
@@ -461,7 +359,76 @@ show_sweep("tile_rungs")
 # - **The best tile** depends on the size. 256×256 loads the least per operation and wins at 8192. At 2048 it makes one
 #   tile for each pair of SMs, so no second tile hides the first loads and the epilogue, and 128×128 wins.
 #
-# The times that `check` measured for the solutions.
+# ## Rung 5: search, then ask why
+#
+# You cannot know the best configuration for a shape in advance, but you can time them all. `exhaustive_search` does;
+# here it gets three of the 54.
+
+# %%
+few = [Config(128, 128), Config(128, 256, num_worker_warps=8), Config(256, 256, num_ctas=2, num_worker_warps=8)]
+if reason := device.why_not(TMA):
+    print("not searched:", reason)
+else:
+    from cuda.tile.tune import exhaustive_search
+
+    sms = torch.cuda.get_device_properties("cuda").multi_processor_count
+    a, b, c = (torch.randn(4096, 4096, device="cuda").bfloat16() for _ in range(3))
+    found = exhaustive_search(
+        few,
+        torch.cuda.current_stream(),
+        grid_fn=lambda config: config.grid(c.shape, sms),
+        kernel=tile_gemm.persistent,
+        args_fn=lambda config: (a, b, c, *config.constants),
+        hints_fn=lambda config: config.hints,
+    )
+    print("the best of three:", found.best.config)
+
+# %% [markdown]
+# The figure has all of them (`tutor sweep tile_space`): the speed of the best hints for each tile and depth, in
+# TFLOP/s. cuBLAS had 791.
+
+# %%
+show_figure("tile_heatmap")
+
+# %% [markdown]
+# Look for three cliffs. From a depth of 64 to 128, 128×256 and 256×256 lose more than a quarter of their speed; with
+# one CTA, which is best at 64, 128×256 would lose half (396 TFLOP/s). At a depth of 64, 64×128 has less than half of
+# the speed of 128×128. `fits` allows all of these, so ask the compilers. `serialized` returns the reason that ptxas,
+# the assembler, gives for issuing one wgmma at a time:
+
+# %%
+eight, pair = {"num_worker_warps": 8}, {"num_ctas": 2, "num_worker_warps": 8}
+cliffs = [
+    *(Config(128, 256, depth, **eight) for depth in (64, 128)),
+    *(Config(256, 256, depth, **pair) for depth in (64, 128)),
+    *(Config(rows, 128, 64) for rows in (128, 64)),
+]
+for config in cliffs:
+    made, stage = compiled(config), (config.tm // config.num_ctas + config.tn) * config.tk * 2 // 1024
+    print(f"{config!s:28} {made.stack_bytes:4} bytes of stack, {made.smem_bytes // 1024} KiB, a stage has {stage} KiB")
+    if reason := serialized(made.ptx):
+        print("    one wgmma at a time:", reason)
+
+# %% [markdown]
+# Each cliff has a cause of its own:
+#
+# - **128×256×128** spills. Its accumulators take 128 of a thread's 168 registers, as at a depth of 64, but the code of
+#   a deeper step needs more registers beside them, and `fits` does not count those.
+# - **256×256×128** does not spill, but at most two of its stages fit, where a depth of 64 has four. (In a pair, a CTA
+#   keeps half of A's tile and all of B's.) Two stages hide less of the loads.
+# - **64×128×64** issues one wgmma at a time, so the tensor cores idle between two of them. Persistence is the cause:
+#   the compiler starts the next tile in a second set of accumulators while it stores the first, then copies one set to
+#   the other, and ptxas lets no instruction touch the accumulators of a wgmma in flight. Two sets of 64 fit into 255
+#   registers. Two sets of 128 do not, so 128×128 has one set, and nothing to copy. Compile the kernel of 07.1 with the
+#   same tile, and the remark is gone:
+
+# %%
+made = compile_cutile(tile_gemm.plain, [*matrices, 64, 128, 64], "sm_90")
+print("64×128×64, a block for each tile:", serialized(made.ptx) or "several wgmma at a time")
+
+# %% [markdown]
+# A search shows *that* a configuration is slow, the report shows *why*. The times that `check` measured for the
+# solutions:
 
 # %%
 show_ladder("07")
@@ -475,6 +442,8 @@ show_ladder("07")
 # - A large stack in the compiler's report means that the accumulators do not fit into registers: use more warps, more
 #   CTAs, or a smaller tile.
 # - A persistent grid is a number of workers: one per SM, or half as many when a tile takes two CTAs.
+#
+# Next: [08](08_cutile_fp8.ipynb).
 #
 # ## Test yourself
 #
@@ -497,7 +466,7 @@ show_ladder("07")
 # else would you try?</summary>
 #
 # 140 tiles are two waves, the second with 8 tiles: the SMs work 53% of the time, and a persistent grid changes nothing
-# about that. 280 tiles of 64×128 keep them at work 71% of the time, but in the heatmap have 60% of the speed at most.
-# Rather cut K, as notebook 08 does.
+# about that. 280 tiles of 64×128 keep them at work 71% of the time, but in the heatmap these tiles have 60% of the
+# speed of 128×128 at most. Rather cut K, as notebook 08 does.
 #
 # </details>

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 110
+#     minutes: 80
 #     summary: GEMMs that are not square bf16, with fp32 through the tensor cores, split-K, and FP8 with 320 rows.
 # ---
 
@@ -12,10 +12,10 @@
 # fp32, which it multiplies without tensor cores; a small C with a long K, which leaves 116 of 132 SMs idle; and an A
 # with 320 rows in FP8, for which its tile of 128×256 has 0.81 of cuBLASLt's speed on an H200, and your kernel 0.97.
 #
-# > **After this page you can** use the tensor cores for fp32, cut K where C has too few tiles, keep a block's
-# > accumulators in registers when no power of two fits, and read the report of each compiler in the chain.
+# > **After this page you can** compute with fp32's accuracy on tensor cores, cut K where C has too few tiles, keep a
+# > block's accumulators in registers when no power of two fits, and read the report of each compiler in the chain.
 # >
-# > **It takes** about 110 minutes, on any machine. A GPU adds the speed, a Hopper that of FP8.
+# > **It takes** about 80 minutes, on any machine. A GPU adds the speed, a Hopper that of FP8.
 
 # %%
 import re
@@ -25,9 +25,10 @@ import cuda.tile as ct
 import torch
 
 from tutorlib import (
-    SM_CLOCK, TENSOR_BUSY, TO_SMS, TensorSpec, check, compile_all, compile_cutile, grouped as strips, hardware_of,
-    serialized, show_k_loop, show_ladder, show_sweep,
+    SM_CLOCK, TENSOR_BUSY, TO_SMS, TensorSpec, check, compile_cutile, grouped as strips, hardware_of, serialized,
+    show_k_loop, show_sweep,
 )  # fmt: skip
+from tutorlib.kernels.cutile import slabs
 
 ZERO = ct.PaddingMode.ZERO
 h200 = hardware_of("NVIDIA H200")
@@ -35,10 +36,10 @@ h200 = hardware_of("NVIDIA H200")
 # %% [markdown]
 # ## fp32 through the tensor cores
 #
-# Given fp32 matrices, the kernel of notebook 07 is correct, but tensor cores do not multiply fp32, so the compiler uses
-# the ordinary fp32 units, and does not even fuse additions with multiplications. Tensor cores do have **tf32**: fp32's
-# exponent, and 10 bits of fraction instead of 23. The cell compiles one product of two tiles both ways and counts each
-# thread's arithmetic in the PTX:
+# Given fp32 matrices, the kernel of notebook 07 is correct, but the compiler uses the ordinary fp32 units, and does not
+# even fuse additions with multiplications. Tensor cores do have **tf32**: fp32's exponent, and 10 bits of fraction
+# instead of 23. A cast of the tiles, not of the matrices, is enough. The cell compiles one product of two tiles both
+# ways and counts each thread's arithmetic in the PTX:
 
 
 # %%
@@ -54,32 +55,6 @@ for name, cast in {"fp32": False, "tf32": True}.items():
     made = compile_cutile(one_product, [*single, cast], "sm_90")
     counts = Counter(re.findall(r"wgmma\.mma_async\S*|(?:add|mul|fma)\.rn\.f32", made.ptx))
     print(f"{name}:", ", ".join(f"{count:,} {instruction}" for instruction, count in counts.items()))
-
-# %% [markdown]
-# **Exercise 08.1** (about 6 lines). Complete the persistent kernel (`strips` is the order of 07.2). Matrices in fp32
-# are multiplied in tf32, those of any other dtype in their own. `a.dtype == ct.float32` is known when the kernel is
-# compiled. The matrices in memory stay as they are, and so does the fp32 accumulator.
-
-
-# %%
-@ct.kernel
-def gemm_tf32(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Constant[int], group: ct.Constant[int]):
-    rows, columns = ct.cdiv(c.shape[0], tm), ct.cdiv(c.shape[1], tn)
-    for tile in range(ct.bid(0), rows * columns, ct.num_blocks(0)):
-        m, n = strips(tile, rows, columns, group)
-        total = ct.zeros((tm, tn), ct.float32)
-        ### BEGIN SOLUTION (about 6 lines)
-        dtype = ct.tfloat32 if a.dtype == ct.float32 else a.dtype
-        for k in range(ct.cdiv(a.shape[1], tk)):
-            x = ct.load(a, (m, k), (tm, tk), padding_mode=ZERO).astype(dtype)
-            y = ct.load(b, (n, k), (tn, tk), padding_mode=ZERO).astype(dtype)
-            total = ct.mma(x, ct.transpose(y), total)
-        ### END SOLUTION
-        ct.store(c, (m, n), total.astype(c.dtype))
-
-
-# %%
-check("08.1", gemm_tf32)
 
 # %% [markdown]
 # How much accuracy do the 13 missing bits cost? Rounding an operand changes it by at most one part in 2¹¹, 4.9e-04.
@@ -100,17 +75,57 @@ for random in (torch.randn, torch.rand):
         print(f"{random.__name__:5} K = {k:6}: {error.norm() / exact.norm():.1e}")
 
 # %% [markdown]
-# Errors of opposite sign cancel, so their sum grows like √K. With a mean of 0 the result grows like √K, too, and the
-# ratio stays. A sum of positive products grows like K, so the relative error falls. The speed:
+# With a mean of 0, errors and result both grow like √K. A sum of positive products grows like K, so the relative error
+# falls.
+#
+# Only this rounding costs accuracy: products of tf32 numbers are exact, and tensor cores add them in fp32.
+#
+# **Exercise 08.1** (about 6 lines). Complete the loop of `gemm_fp32`: C = A·Bᵀ with fp32's accuracy, and every product
+# on the tensor cores, in tf32. The budget: each step along K computes the product of two tiles at most three times. `x`
+# and `y` are fp32 tiles, (tm, tk) and (tk, tn), and tiles take + and -. Before you write: which part of an fp32 number
+# does the cast to tf32 discard, can tf32 hold that part, and which of the products of parts is too small to matter?
+
 
 # %%
-show_ladder("08.1")
+@ct.kernel(num_worker_warps=ct.ByTarget(sm_90=8))
+def gemm_fp32(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Constant[int], group: ct.Constant[int]):
+    rows, columns = ct.cdiv(c.shape[0], tm), ct.cdiv(c.shape[1], tn)
+    for tile in range(ct.bid(0), rows * columns, ct.num_blocks(0)):
+        m, n = strips(tile, rows, columns, group)
+        total = ct.zeros((tm, tn), ct.float32)
+        for k in range(ct.cdiv(a.shape[1], tk)):
+            x = ct.load(a, (m, k), (tm, tk), padding_mode=ZERO)
+            y = ct.transpose(ct.load(b, (n, k), (tn, tk), padding_mode=ZERO))
+            ### BEGIN SOLUTION (about 6 lines)
+            x_high, y_high = x.astype(ct.tfloat32), y.astype(ct.tfloat32)
+            x_low = (x - x_high.astype(ct.float32)).astype(ct.tfloat32)
+            y_low = (y - y_high.astype(ct.float32)).astype(ct.tfloat32)
+            total = ct.mma(x_low, y_high, total)
+            total = ct.mma(x_high, y_low, total)
+            total = ct.mma(x_high, y_high, total)
+            ### END SOLUTION
+        ct.store(c, (m, n), total)
+
+
+# %%
+check("08.1", gemm_fp32)
+
+# %% [markdown]
+# The speed at 4096³, beside cuBLAS's tf32:
+
+# %%
+show_sweep("tile_fp32")
+
+# %% [markdown]
+# The kernel of notebook 07 needs 70 ms. With fp32's accuracy, three products on tensor cores need 2.3 ms, 16% less than
+# cuBLAS on the fp32 units. One product is six times as fast: for three, threads load each tile, split it, and store its
+# parts to shared memory.
 
 # %% [markdown]
 # ## Split-K, for few tiles and a long K
 #
 # A 512×512 C, as in the gradient of a layer's weights, has 16 tiles of 128×128: 16 SMs walk along all of K while 116
-# idle. Smaller tiles would use more SMs, but load more per operation. There is a third mode to cut: **K**. One block
+# idle. There is a third mode to cut: **K**. One block
 # takes the first steps along K, another the next, and so on, each with its own accumulator: **split-K**. In the picture
 # three blocks, one color each, share a tile:
 
@@ -122,8 +137,8 @@ show_k_loop(rows=2, columns=2, steps=9, tile=(0, 1), parts=3)
 #
 # - **a second pass**: each block stores its partial result separately, and a second kernel adds them. That costs a
 #   launch, and parts · M · N · 4 bytes written and then read. The same input always gives the same bits;
-# - **atomic additions** (`ct.atomic_add`) into one fp32 matrix, in the order in which blocks finish, so the last bits
-#   differ from run to run.
+# - **atomic additions** (`ct.atomic_add`) into one fp32 matrix of zeros, in the order in which blocks finish, so the
+#   last bits differ from run to run.
 #
 # **Exercise 08.2** (about 9 lines). Write the kernel of the first pass. `parts` has the shape (S, M, N) and is fp32;
 # the grid is (tiles of M, tiles of N, S). The steps along K are divided into S runs of equal length, rounded up, so the
@@ -151,48 +166,8 @@ def partial_products(a, b, parts, tm: ct.Constant[int], tn: ct.Constant[int], tk
 check("08.2", partial_products)
 
 # %% [markdown]
-# The second pass needs nothing beyond notebook 06:
-
-
-# %%
-@ct.kernel
-def add_parts(parts, c, tm: ct.Constant[int], tn: ct.Constant[int]):
-    m, n = ct.bid(0), ct.bid(1)
-    total = ct.zeros((tm, tn), ct.float32)
-    for part in range(parts.shape[0]):
-        total += ct.reshape(ct.load(parts, (part, m, n), (1, tm, tn)), (tm, tn))
-    ct.store(c, (m, n), total.astype(c.dtype))
-
-
-# %% [markdown]
-# **Exercise 08.3** (about 10 lines). Write the host function `split_gemm(a, b, c)`: C = A·Bᵀ for any sizes, in tiles of
-# 128×128 and steps of 64, with each kernel launched once. Cut K into the largest number of parts for which
-# parts × tiles ≤ SMs, at most one for each step, and at least one. For a small C, tiles of 128×128 would give the
-# second pass too few blocks: choose one that gives about one per SM.
-# `torch.cuda.get_device_properties(a.device).multi_processor_count` is the number of SMs.
-
-
-# %%
-def split_gemm(a, b, c):
-    ### BEGIN SOLUTION (about 10 lines)
-    tm, tn, tk = 128, 128, 64
-    rows, columns, steps = ct.cdiv(c.shape[0], tm), ct.cdiv(c.shape[1], tn), ct.cdiv(a.shape[1], tk)
-    sms = torch.cuda.get_device_properties(a.device).multi_processor_count
-    splits = max(1, min(sms // (rows * columns), steps))
-    parts = torch.empty(splits, *c.shape, device=a.device)
-    stream = torch.cuda.current_stream()
-    ct.launch(stream, (rows, columns, splits), partial_products, (a, b, parts, tm, tn, tk))
-    small = 32, 64  # 128 blocks for a 512×512 C
-    ct.launch(stream, tuple(map(ct.cdiv, c.shape, small)), add_parts, (parts, c, *small))
-    ### END SOLUTION
-
-
-# %%
-check("08.3", split_gemm)
-
-# %% [markdown]
-# For 1 to 16 parts of 512×512×65536: the steps along K that an SM executes one after another, and the bytes of the
-# partial results, written and read.
+# For 512×512×65536, the cell prints the steps along K that an SM executes one after another, and
+# the bytes of the partial results, written and read.
 
 # %%
 for parts in (1, 2, 4, 8, 16):
@@ -200,20 +175,24 @@ for parts in (1, 2, 4, 8, 16):
     print(f"{parts:2} parts: {waves * 1024 // parts:4} steps, {2 * parts * 512 * 512 * 4 / 1e6:5.1f} MB")
 
 # %% [markdown]
-# 8 parts need the fewest steps; 16 take two waves, no fewer steps, and twice the bytes. **Predict**: how much faster
-# than 1 part are 8? The first row is notebook 07's kernel:
+# **Predict**: how many parts are best, and how much faster than 1 part are they? The first row is notebook 07's kernel:
 
 # %%
 show_sweep("split_k")
 
 # %% [markdown]
-# *1 part* is the first row's work and a second pass, which costs about 5 µs. As counted, 8 parts are best: 64 µs in
-# place of 308. cuBLAS still needs 17% less.
+# *1 part* is the first row's work and a second pass, which costs about 6 µs. As counted, 8 parts are best: 64 µs in
+# place of 310. With 16 parts some blocks wait for a second wave. So cut K into the largest number of parts for which
+# parts × tiles ≤ SMs. That is 0.86 of the speed of cuBLAS.
+#
+# Atomic additions lose all of the gain: each of 8 · 512 · 512 is an instruction of its own, which by default orders the
+# accesses around it (`atom.global.acq_rel`).
+#
+# This is a good place to stop.
 #
 # ## FP8, and a matrix with 320 rows
 #
-# A is 320×7168 and B, the weights, 32576×7168, both in fp8 (e4m3, one byte per number). On Hopper there are two
-# obstacles.
+# A is 320×7168 and B, the weights, 32576×7168, both in fp8 (e4m3, one byte per number).
 #
 # **Accumulation.** Hopper's tensor cores accumulate fp8 products with about 14 bits (measured in DeepSeek-V3's
 # technical report). So by default cuTile adds the result of each step along K to accumulators in ordinary fp32
@@ -240,9 +219,8 @@ for fast in (False, True):
     print(f"use_fast_acc={fast!s:5}", compile_cutile(one_tile, [*skinny, fast], "sm_90"))
 
 # %% [markdown]
-# One stage without fast accumulation, five with it. What accuracy does fast accumulation cost? The cell models it:
-# after every 32 products, one wgmma's, it cuts the accumulator to 14 bits. Beside it: the errors of rounding A and B to
-# e4m3, and C to bf16.
+# One stage without fast accumulation, five with it. What accuracy does it cost? After every 32 products, one wgmma's,
+# the cell cuts the accumulator to 14 bits; beside it: rounding A and B to e4m3, and C to bf16.
 
 
 # %%
@@ -260,7 +238,7 @@ for name, result in {"14 bits": total, "A and B": wide_a @ wide_b.mT, "C": exact
     print(f"{name:7} {(result - exact).norm() / exact.norm():.1e}")
 
 # %% [markdown]
-# Rounding A and B to e4m3 costs far more, so the check allows it.
+# Rounding A and B costs far more, so the check allows fast accumulation.
 #
 # **Powers of two.** 320 is not one. With tiles of 128 rows, a sixth of the work is padding. Tiles of 64 rows need no
 # padding, but B, a hundred times larger than A, is loaded five times. The cell prints the bytes that each choice moves
@@ -278,23 +256,44 @@ for tm, tn in [(64, 128), (64, 256), (128, 128), (128, 256), (320, 128)]:
 # %% [markdown]
 # The last line loads the fewest bytes, and ties for the most useful work: a block that keeps **all 320 rows**.
 # No tile has 320 rows, but a block may have more than one accumulator, and 320 is 256 + 64: two accumulators, two tiles
-# of A, and one tile of B (a **slab**), loaded once and used twice. The first operand of `ct.mma` may be A or B: a wgmma
-# takes 64 rows of its first operand per warpgroup of 4 warps, and up to 256 of its second. With B first, the result is
-# a tile of Cᵀ.
+# of A, and one tile of B (a **slab**), loaded once and used twice.
 #
-# Do they fit? 320·128 accumulators over 8 warps are 160 per thread. Each of 384 threads starts with 168 registers. The
-# 128 that load keep 32 and give 136, 68 for each consumer: 236, rounded down to a multiple of 8, are 232. But from
-# `ct.zeros` such a kernel spills, or it issues one wgmma at a time (cuda-tile 1.7.0, tileiras 13.4). A wgmma can ignore
-# what its accumulator held before, so the compiler makes the first step a special one, in place of registers full of
-# zeros:
+# The first operand of `ct.mma` may be A or B. Eight consumer warps are two **warpgroups**; each takes 64 rows of the
+# first operand and up to 256 columns of the second. B's slab of 128 rows serves both, A's tile of 64 rows only one. So
+# take B first: the result is a tile of Cᵀ.
 #
-# | step along K | from `ct.zeros` | from a 0 that the compiler cannot see |
-# |---|---|---|
-# | 0 | writes set S of registers, reads no accumulator | reads and writes set T |
-# | 1, 2, … | reads and writes set T | reads and writes set T |
-# | registers | 160 + 160, more than 232 | 160 |
+# Do the accumulators fit? 320·128 over 8 warps are 160 per thread. At the launch each of 384 threads has 168 registers.
+# Later the threads that load give up most of theirs, which leaves the others 232. That should be enough. `slabs` is
+# this kernel, with accumulators that start from `ct.zeros`. The cell compiles it without and with latency hints, which
+# ask for more or fewer stages (cuda-tile 1.7.0, tileiras 13.4):
+
+
+# %%
+def report(**switches):
+    """What the compilers make of `slabs`."""
+    given = {"runtime_zero": False, "near": 0, "far": 0, "tma": True} | switches
+    made = compile_cutile(slabs.replace_hints(num_worker_warps=8), [*skinny, 128, 128, *given.values()], "sm_90")
+    counts = f"{made.ptx.count('wgmma.mma_async'):2} wgmma, {made.ptx.count('selp.b32'):3} selects"
+    verdict = f"one at a time: {reason}" if (reason := serialized(made.ptx)) else "several at a time"
+    print(f"{counts}, {made.stack_bytes:5,} bytes of stack, {verdict}")
+
+
+report()
+report(near=3, far=6)
+
+# %% [markdown]
+# The first kernel spills; the second issues one wgmma at a time. Two compilers disagree about registers: tileiras makes
+# PTX of cuTile's Tile IR, and ptxas makes machine code of the PTX. tileiras knows that the accumulators start from
+# zero, and a wgmma can ignore what its accumulators held. So it makes a slab's first step a special one, in two ways
+# that both need a second set of accumulators:
 #
-# **Exercise 08.4** (about 12 lines). From an empty cell: write the kernel `gemm_fp8(a, b, c, tn, tk)` for 256 < M ≤
+# - in the first row 160 selects (`selp`) in each step choose the set that the wgmmas read;
+# - in the second row the first step has wgmmas of its own, 16 in place of 8, which write another set than the later
+#   ones.
+#
+# Two sets are 160 + 160 registers, more than 232.
+#
+# **Exercise 08.3** (about 12 lines). From an empty cell: write the kernel `gemm_fp8(a, b, c, tn, tk)` for 256 < M ≤
 # 320, with eight consumer warps on Hopper. It runs on a one-dimensional grid of any number of blocks, which share B's
 # slabs of `tn` rows. All of B is loaded once, and A once per slab. `check` compiles it for Hopper at full size, with
 # tn = tk = 128, and reads the report: no stack, several wgmma in flight, no store by TMA. You can read it, too:
@@ -302,12 +301,12 @@ for tm, tn in [(64, 128), (64, 256), (128, 128), (128, 256), (320, 128)]:
 #
 # | | |
 # |---|---|
-# | `ct.full(shape, value, ct.float32)` | a tile full of a value |
+# | `ct.full(shape, value, ct.float32)` | a tile full of a value, which need not be a constant |
 # | `ct.load(array, index, shape, …)` | an index counts tiles of *this* shape: which tile of 64 rows begins at 256? |
 # | `ct.mma(…, use_fast_acc=True)` | without it, a second set of accumulators |
 # | `ct.store(…, allow_tma=False)` | a store by TMA takes shared memory from the loop's stages |
 #
-# `ct.full` also takes a value that only the launch determines.
+# What does tileiras know that it had better not know?
 
 
 # %%
@@ -330,36 +329,20 @@ def gemm_fp8(a, b, c, tn: ct.Constant[int], tk: ct.Constant[int]):
 
 
 # %%
-check("08.4", gemm_fp8)
+check("08.3", gemm_fp8)
 
 # %% [markdown]
-# The chain of compilers: cuTile makes Tile IR of your Python, tileiras makes PTX of it, and ptxas machine code. The
-# stack is counted in the machine code; *several at a time* is a remark of ptxas. `slabs` is this kernel with a few
-# switches:
+# `slabs` with a **run-time zero**, which is 0 in every block, but the compiler cannot prove it. So every step is alike,
+# and nothing spills:
 
 # %%
-from tutorlib.kernels.cutile import slabs
-
-switches = {  # run-time zero, latency hints of A's tiles and of the slab (0: none), stores by TMA
-    "accumulators start from 0": (False, 0, 0, True),
-    "… latency 3, 6": (False, 3, 6, True),
-    "… from a run-time zero": (True, 0, 0, True),
-}
-wide = slabs.replace_hints(num_worker_warps=8)
-compiled_slabs = compile_all((wide, [*skinny, 128, 128, *values], "sm_90") for values in switches.values())
-for title, made in zip(switches, compiled_slabs, strict=True):
-    verdict = f"one at a time: {reason}" if (reason := serialized(made.ptx)) else "several at a time"
-    print(f"{title:33} {made.ptx.count('wgmma.mma_async'):3} wgmma, {made.stack_bytes:5,} bytes of stack, {verdict}")
+report(runtime_zero=True)
 
 # %% [markdown]
-# The first two rows have two sets: in the first, 160 selects in each step (`selp` in the PTX) choose the set; in the
-# second, a first step of its own makes 16 wgmma of 8. A **run-time zero** is 0 in every block, but the compiler cannot
-# prove it: it loads the zero into one set, every step is alike, and nothing spills.
-#
 # Variants, each timed in turn with cuBLASLt and profiled with Nsight Compute: an indented row changes *slabs of 128*,
-# the kernel that starts from 0. *busy* is the percentage of an SM's cycles in which its tensor cores work, *clock* the
-# SM clock, *to_SMs* the bytes that arrive at the SMs. *A first* makes A's tile the first operand of `ct.mma`; *256 for
-# 2 CTAs* gives a cluster of two a slab of 256 rows.
+# the kernel that starts from 0. The latency hints were found by search. *busy* is the percentage of an SM's cycles in
+# which its tensor cores work, *clock* the SM clock, *to_SMs* the bytes that arrive at the SMs. *A first* makes A's tile
+# the first operand of `ct.mma`; *256 for 2 CTAs* gives a cluster of two a slab of 256 rows.
 
 # %%
 show_sweep("tile_fp8", busy=TENSOR_BUSY, clock=SM_CLOCK, to_SMs=TO_SMS)[1:]
@@ -370,16 +353,15 @@ show_sweep("tile_fp8", busy=TENSOR_BUSY, clock=SM_CLOCK, to_SMs=TO_SMS)[1:]
 # spill, but their wgmma wait for each other. A run-time zero closes part of that gap, and a deeper pipeline most of the
 # rest, whether it comes from latency hints or from stores that leave it the shared memory.
 #
-# Among the slabs of 128 that do not spill, the clock falls as the tensor cores get busier: a sign of the power limit.
-#
 # ## What to remember
 #
-# - Cast *tiles* to tf32, not matrices: memory keeps fp32, and the tensor cores multiply.
-# - Parallelism comes from the modes you cut. M and N give independent tiles; K gives partial results that must be
-#   added.
+# - Cast *tiles* to tf32, not matrices. Three products of tf32 tiles have fp32's accuracy.
+# - Cutting K gives more blocks, and partial results that must be added.
 # - A tile's sides are powers of two, but a block's share of C can have another size: give the block several
-#   accumulators, as long as its registers hold them.
+#   accumulators.
 # - When a kernel is slower than it should be, read the report of each compiler in the chain.
+#
+# Next: [09](09_tile_cpp.ipynb) or, without C++, [10](10_gemm_baseline.ipynb).
 #
 # ## Test yourself
 #
@@ -397,7 +379,6 @@ show_sweep("tile_fp8", busy=TENSOR_BUSY, clock=SM_CLOCK, to_SMs=TO_SMS)[1:]
 #
 # <details><summary>3. A has 384 rows. Which tiles would a block keep, and do they fit?</summary>
 #
-# 256 + 128. 384·128 accumulators over 8 warps are 192 for each thread, of at most 232 registers: the compiler's report
-# tells whether the other 40 are enough.
+# 256 + 128. 384·128 accumulators over 8 warps are 192 for each thread, of at most 232 registers. Ask the compiler.
 #
 # </details>

@@ -175,7 +175,7 @@ def test_a_cutile_kernel_gets_the_judges_tensors(launches):
 
 
 def test_each_call_of_a_host_function_finds_the_memory_that_it_made(monkeypatch):
-    problem = find("08.3").problem
+    problem = find("07.1").problem
     (launch,) = launches_of(CuteCode(ptx=PTX, launches=(LAUNCH,))).launches
     found = []
 

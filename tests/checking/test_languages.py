@@ -19,7 +19,7 @@ from tests.gpu_kernels import (
     accumulates_in_fp16,
     unwritten,
 )
-from tests.pages.p09 import ADD, FIRST
+from tests.pages.p09 import FIRST
 from tests.simulate.cute_kernels import stops_at_a_breakpoint
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.compiling import programs
@@ -282,13 +282,13 @@ def test_what_host_code_asks_of_torch_about_a_gpu():
     ],
 )
 def test_an_answer_that_returns_no_source(answer, says):
-    outcome = find("09.2").grade(answer)
+    outcome = find("09.1").grade(answer)
     assert (outcome.status, outcome.points) == ("failed", 0)
     assert says in outcome.message
 
 
 def test_what_a_gemm_without_tma_hears():
-    message = find("09.4").grade(lambda: FIRST).message
+    message = find("09.2").grade(lambda: FIRST).message
     assert "not every load and store goes by TMA" in message
     assert "base pointer not 16-byte aligned" in message
 
@@ -297,10 +297,10 @@ def test_what_a_gemm_without_tma_hears():
 class TestMissingTools:
     def test_without_a_host_compiler(self, monkeypatch):
         monkeypatch.setattr(programs.shutil, "which", lambda name: None)
-        outcome = find("09.1").grade(lambda: ADD)
+        outcome = find("09.1").grade(lambda: FIRST)
         assert outcome.status == "not_run"
         assert outcome.message == (
-            "– 09.1 vector_add: not run: nvcc needs a C++ compiler, and there is no gcc here "
+            "– 09.1 first gemm: not run: nvcc needs a C++ compiler, and there is no gcc here "
             "(Debian, Ubuntu: apt install g++)"
         )
 
@@ -310,14 +310,14 @@ class TestMissingTools:
 
         programs.packaged_program.cache_clear()
         monkeypatch.setattr(programs.metadata, "files", missing)
-        outcome = find("09.1").grade(lambda: ADD)
+        outcome = find("09.1").grade(lambda: FIRST)
         assert outcome.status == "not_run"
-        assert outcome.message == "– 09.1 vector_add: not run: nvcc is missing: pip install nvidia-cuda-nvcc"
+        assert outcome.message == "– 09.1 first gemm: not run: nvcc is missing: pip install nvidia-cuda-nvcc"
 
 
 def test_a_right_kernel_is_launched_on_every_size(cpp_on_torch):
     launches = cpp_on_torch(lambda a, b, c, m, n, k: torch.mm(a, b.mT, out=c))
-    outcome = find("09.2").grade(lambda: FIRST)
+    outcome = find("09.1").grade(lambda: FIRST)
     assert (outcome.status, outcome.points) == ("passed", 3)
     assert launches == [
         ("sm_90", (2, 2), (256, 256, 256)),
@@ -328,7 +328,7 @@ def test_a_right_kernel_is_launched_on_every_size(cpp_on_torch):
 
 def test_a_kernel_that_is_right_without_a_tail_is_partly_right(cpp_on_torch):
     cpp_on_torch(lambda a, b, c, m, n, k: torch.mm(a[:, : k // 64 * 64], b[:, : k // 64 * 64].mT, out=c))
-    outcome = find("09.2").grade(lambda: FIRST)
+    outcome = find("09.1").grade(lambda: FIRST)
     assert outcome.status == "partial"
     assert "1 of 3 sizes right" in outcome.message
 
@@ -339,7 +339,7 @@ def test_what_the_driver_refuses_is_told(cpp_on_torch, monkeypatch):
 
     cpp_on_torch(refused)
     monkeypatch.setattr(launchers, "load", refused)
-    outcome = find("09.2").grade(lambda: FIRST)
+    outcome = find("09.1").grade(lambda: FIRST)
     assert outcome.status == "failed"
     assert "a block asks for more registers" in outcome.message
 

@@ -29,7 +29,6 @@ TABLES_ARE_ANSWERS = {
     "01.4": "the page shows three pictures, and each has a name",
     "04.3": "there are few lengths of rows and sizes of elements and vectors",
     "10.2": "a warp has 32 lanes",
-    "07.3": "the page asks for hints for three tiles",
 }
 MANY_SECONDS = ("10.6", "23.3")
 

@@ -266,7 +266,7 @@ def test_a_broken_context_costs_its_exercise_alone(tmp_path):
     [
         ({}, True, False),  # the course's own cells
         ({"role": "added"}, True, False),
-        ({"role": "answer", "exercise": "08.4"}, True, False),
+        ({"role": "answer", "exercise": "08.3"}, True, False),
         ({"role": "check", "exercise": "05.1"}, True, True),  # the judge takes its turns itself
     ],
 )

@@ -11,7 +11,7 @@ from tutorlib.compiling.dsls import compile_cutile
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
-from tutorlib.exercises.p07 import BENCH_FP8, no_spill
+from tutorlib.exercises.p07 import BENCH_FP8
 from tutorlib.exercises.p08 import skinny_tile
 from tutorlib.kernels.cutile import Config, compiled, plain
 from tutorlib.machine.features import hardware_of
@@ -52,7 +52,7 @@ class TestWhatThePageSays:
     def test_the_fp8_accumulators_have_room(self, answers):
         m, n, k = BENCH_FP8
         specs = [TensorSpec((m, k), "e4m3"), TensorSpec((n, k), "e4m3"), TensorSpec((m, n), "bf16")]
-        made = compile_cutile(load_answers("08_cutile_fp8")["08.4"], [*specs, *skinny_tile(BENCH_FP8)], "sm_90")
+        made = compile_cutile(load_answers("08_cutile_fp8")["08.3"], [*specs, *skinny_tile(BENCH_FP8)], "sm_90")
         assert made.stack_bytes == 0
         assert programs.serialized(made.ptx) is None
         assert re.search(r"setmaxnreg\.inc\S* +\t?232", made.ptx.replace("\t", " "))
@@ -78,16 +78,6 @@ class TestExercises:
 
         assert all(map(len, coverage((rows, columns), lambda b, *_: as_in_samples(b, *grid)).values()))
         assert find("07.2").grade(as_in_samples).status == "passed"
-
-    @pytest.mark.parametrize(
-        "hints", [{"num_ctas": 2}, {"num_worker_warps": 8}, {"num_ctas": 2, "num_worker_warps": 8}]
-    )
-    def test_every_way_out_is_taken(self, hints):
-        assert no_spill(hints, 128, 256) is None
-
-    @pytest.mark.parametrize("hints", [None, {"occupancy": 2}, {"num_ctas": 3}, {"num_worker_warps": 16}])
-    def test_other_hints_are_refused_with_a_reason(self, hints):
-        assert no_spill(hints, 128, 256)
 
 
 @pytest.mark.parametrize("n", [1, 100, 1000])

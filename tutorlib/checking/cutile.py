@@ -55,8 +55,6 @@ class CutileExercise(KernelExercise):
     factors: the dtype in which ct.mma must multiply; "": any.
     products: takes a shape; gives the most products of elements that ct.mma may compute in all blocks; None: any.
     vain: takes the code that is inspected; returns needless work of a right kernel, as a sentence, or "".
-    besides: another problem, for which the kernel must be right as well at the first of the shapes, and the dtype in
-        which ct.mma must multiply there.
     unlike: of a host function: takes a shape, the launches, and the number of the GPU's SMs; gives a sentence about a
         launch that is not as the exercise asks, or None. planned: sizes at which only that is looked at.
     """
@@ -73,7 +71,6 @@ class CutileExercise(KernelExercise):
     factors: str = ""
     products: Callable[[Shape], int] | None = None
     vain: Callable[[Compiled], str] | None = None
-    besides: tuple[Problem, str] | None = None
     unlike: Callable[[Shape, Sequence[Planned], int], str | None] = lambda shape, launched, sms: None
     planned: tuple[Shape, ...] = ()
 
@@ -90,8 +87,6 @@ class CutileExercise(KernelExercise):
             plans += [(self.problem, shape, ARCH, sms) for shape in (*self.shapes, *self.planned) for sms in GPUS]
         if self.requires or self.forbids or self.vain:
             plans.append((self.problem, *self.inspection, GPUS[0]))
-        if self.besides:
-            tried.append((self.besides[0], self.shapes[0]))
         places = {(problem.name, shape): problem for problem, shape in (*(plan[:2] for plan in plans), *tried)}
         grid = self.grid
         return TileRequest(
@@ -112,7 +107,6 @@ class CutileExercise(KernelExercise):
         shapes = self.shapes
         try:
             wrongs = {shape: found for shape in shapes if (found := self.fault_at(evidence, shape))}
-            beside = self.look_beside(evidence)
         except NotSimulated as error:
             return wrong(str(error)) if device.why_not(self.needs) else None
         if not wrongs and not self.grid:
@@ -120,26 +114,12 @@ class CutileExercise(KernelExercise):
             wrongs = {at: Wrong(what) for at in shapes if (what := self.not_as_asked(evidence, at))}
         if wrongs:
             return self.wrong_at(wrongs, shapes)
-        if isinstance(beside, Verdict):
-            return beside
         needless = (self.needless(shape, evidence.reports(self.problem, shape)) for shape in shapes if self.grid)
-        wasted = next(filter(None, needless), "") or beside
+        wasted = next(filter(None, needless), "")
         if not wasted and self.vain and (what := self.vain(self.compiled(evidence))):
             shape, target = self.inspection
             wasted = Flaw(f"compiled for {target} at {by(shape)}, ") + what
         return self.more_than_it_must(wasted) if wasted else None
-
-    def look_beside(self, evidence: TileEvidence) -> Verdict | str:
-        """The verdict on a kernel that is wrong for the other problem, or its needless work there, as a sentence."""
-        if not self.besides:
-            return ""
-        (problem, factors), shape = self.besides, self.shapes[0]
-        given = f"given matrices in {problem.inputs[0].dtype}"
-        if found := find_interpreted_fault(problem, shape, *evidence.tried(problem, shape)):
-            return wrong(Flaw(f"{given}: ") + found.what, *filter(None, [found.mistake]))
-        reports = evidence.reports(problem, shape)
-        other = min((one for report in reports for one in report.factors if one != factors), default="")
-        return other and Flaw(f"{given}, ct.mma multiplies in {other}.", Fail.USES(instruction=other))
 
     def fault_at(self, evidence: TileEvidence, shape: Shape) -> Wrong | None:
         """What was wrong when it was interpreted at this size. Raises CompileFailed and NotSimulated."""

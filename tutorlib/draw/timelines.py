@@ -84,6 +84,7 @@ def timeline_grid(timeline: Timeline, ticks: int | None = None) -> CellGrid:
             ("math", step.started, step.done, str(tile), color),
         ]
     barrier = "" if timeline.at_once else ", one barrier a tile"
+    barrier += ", one load at a time" if timeline.one_by_one else ""
     title = f"{timeline.blocks} blocks, each with " * (timeline.blocks > 1) + (
         f"{timeline.stages} stage{'s' * (timeline.stages > 1)}{barrier}: {timeline.total} ticks for {timeline.tiles} "
         f"tiles; once it runs, one every {timeline.period:.3g}, computing {timeline.busy:.0%} of the time"
@@ -231,12 +232,12 @@ def show_attention(*schedules: Schedule) -> Picture:
     return over_time(list(map(attention_chart, schedules)), idle_grid)
 
 
-def show_tiles(*blocks: Blocks) -> Picture:
-    """Time from left to right on one SM; a color is a tile of queries.
+def show_tiles(*blocks: Blocks, loads: str = "Q", stores: str = "O") -> Picture:
+    """Time from left to right on one SM; a color is a tile, of queries or of C. Hatched: the tensor cores are idle.
 
-    Q: its loads, until the first data are there. O: a warpgroup's epilogue. Hatched: the tensor cores are idle.
+    loads: the label of a tile's loads, until the first data are there. stores: of a warpgroup's epilogue.
     """
-    return over_time(list(map(sm_chart, blocks)), idle_grid)
+    return over_time([sm_chart(each, loads=loads, stores=stores) for each in blocks], idle_grid)
 
 
 def idle_grid(chart: Chart, ticks: int) -> CellGrid:

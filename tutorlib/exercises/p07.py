@@ -6,7 +6,7 @@ cuBLAS too.
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -15,10 +15,10 @@ from tutorlib.checking.exercise import Answer
 from tutorlib.checking.facts import issued
 from tutorlib.checking.library_use import of_course
 from tutorlib.checking.randomness import beside, more_for_points
-from tutorlib.checking.values import Case, attempt, plain, same, show_call
+from tutorlib.checking.values import Case, attempt, plain, show_call
 from tutorlib.exercises.values import Draw, case_exercise, value_exercise
 from tutorlib.failure import Fail, Flaw
-from tutorlib.kernels.cutile import LEAST, PRODUCERS, REGISTER_FILE, SMEM, STAGES, Config, compiled
+from tutorlib.kernels.cutile import PRODUCERS, REGISTER_FILE, SMEM, STAGES, Config
 from tutorlib.machine import device
 from tutorlib.models.l2 import grouped
 from tutorlib.problems.catalogue import gemm
@@ -29,35 +29,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-# 07.3 hints -----------------------------------------------------------------------------------------------------------
-
-DEPTH = 32  # along K; the compiler is fastest here
-
-
-@cache
-def stack_bytes(tm: int, tn: int, num_ctas: int, num_worker_warps: int | None) -> int:
-    return compiled(Config(tm, tn, DEPTH, num_ctas=num_ctas, num_worker_warps=num_worker_warps)).stack_bytes
-
-
-def no_spill(got: object, tm: int, tn: int) -> str | None:
-    if not isinstance(got, dict):
-        return 'it should give a dict, such as {"num_ctas": 2}'
-    if unknown := sorted(set(got) - {"num_ctas", "num_worker_warps"}):
-        return f"the hints to choose are num_ctas and num_worker_warps, not {unknown[0]}"
-    num_ctas, warps = plain(got.get("num_ctas", 1)), plain(got.get("num_worker_warps"))
-    if not any(same(num_ctas, n) for n in (1, 2, 4, 8, 16)) or not any(same(warps, n) for n in (None, 4, 8)):
-        return "num_ctas is 1, 2, 4, 8 or 16, and num_worker_warps 4 or 8"
-    if stack := stack_bytes(tm, tn, num_ctas, warps):
-        return f"compiled for sm_90 with tk = {DEPTH}, each thread keeps {stack:,} bytes on its stack"
-    threads = num_ctas * (warps or 4) * 32
-    if tm * tn <= 128 * 128 and threads > 128:
-        return f"{tm}×{tn} needs no hint, and with them each thread has little to do"
-    if tm * tn < LEAST * threads:
-        return f"each of {threads:,} threads holds {tm * tn // threads} accumulators, and has little to do"
-    return None
-
-
-# 07.4 fits --------------------------------------------------------------------------------------------------------
+# 07.3 fits --------------------------------------------------------------------------------------------------------
 
 
 def fits(tm: int, tn: int, tk: int, element_bytes: int, num_ctas: int, warps: int, occupancy: int) -> bool:
@@ -113,7 +85,7 @@ SHARING = [
     *((32, 32, 128, 2, 1, 4, 7), (32, 16, 64, 2, 1, 4, 19)),  # 224 and 228 KiB: KiB of 1,024 bytes, and 227 of them
 ]
 FITS = value_exercise(
-    ("07.4", "fits", 3),
+    ("07.3", "fits", 3),
     fits,
     {
         "registers": beside(REGISTERS, configs(ctas=(1, 2), sides=LONG_SIDES), n=12),
@@ -152,7 +124,7 @@ def blocks_at_once(shape: Shape, most: int) -> tuple[int]:
     return (min(most, gpu.sms) if gpu and shape in (BENCH, BENCH_FP8) else max(1, min(most - 1, 3)),)
 
 
-# 07.1 and 07.5: the tile of C that a block computes -------------------------------------------------------------------
+# 07.1 and 07.4: the tile of C that a block computes -------------------------------------------------------------------
 
 
 def plain_tile(shape: Shape) -> tuple[int, int, int]:
@@ -197,7 +169,7 @@ STEP = 16  # along K
 COURSE_GEMMS = of_course("cutile", "plain", "persistent", "slabs", "tile_of_product")
 
 
-# 07.2 and 07.5: blocks in strips --------------------------------------------------------------------------------------
+# 07.2 and 07.4: blocks in strips --------------------------------------------------------------------------------------
 
 Grid = tuple[int, int, int]  # rows, columns, group
 GRIDS: list[Grid] = [(8, 6, 4), (16, 3, 8), (4, 4, 1)]  # the group divides the rows
@@ -253,7 +225,7 @@ def misplaced(got: object, before: list[tuple[int, int]], block: int, rows: int,
 
 
 def in_strips(shape: Shape, writers: "np.ndarray") -> str | None:
-    """A tile of 07.5 that another block computed than the order of 07.2 says, as a sentence, or None.
+    """A tile of 07.4 that another block computed than the order of 07.2 says, as a sentence, or None.
 
     In which order the tiles of one column of a strip come is left to the answer.
     """
@@ -305,18 +277,12 @@ EXERCISES = (
         strip_after_strip("a lower last strip", RAGGED_GRIDS, ragged),
         library={"l2.grouped": grouped},
     ),
-    value_exercise(
-        ("07.3", "hints", 3),
-        None,
-        {f"a tile of {tm}×{tn}": sorted({(tm, tn), (tn, tm)}) for tm, tn in ((128, 128), (128, 256), (256, 256))},
-        holds=no_spill,
-    ),
+    FITS,
     tiled_gemm(
-        ("07.5", "persistent gemm", 5),
+        ("07.4", "persistent gemm", 5),
         tiers=(0.7, 0.9),
         order=in_strips,
         grid=persistent_blocks,
         constants=lambda shape: (*plain_tile(shape), group_of(shape)),
     ),
-    FITS,
 )

@@ -1,4 +1,4 @@
-"""Exercises of notebook 09: CUDA Tile C++, from a vector addition to a GEMM beside cuBLAS."""
+"""Exercises of notebook 09: CUDA Tile C++, a GEMM from its first draft to cuBLAS's speed."""
 
 from collections.abc import Callable
 from functools import partial
@@ -8,20 +8,18 @@ import numpy as np
 
 from tutorlib.checking.cpp import CppExercise
 from tutorlib.checking.facts import at_most, count_issued, counted, issued, stored_once
-from tutorlib.checking.randomness import beside
-from tutorlib.exercises.values import Draw, value_exercise
 from tutorlib.failure import Fail, FailureKind, Flaw
-from tutorlib.kernels.cpp import Variant, blocks_of, in_tiles, persistent_grid, tile_grid
+from tutorlib.kernels.cpp import Variant, persistent_grid, tile_grid
 from tutorlib.models.l2 import grouped
-from tutorlib.problems.catalogue import gemm, vector_add
+from tutorlib.problems.catalogue import gemm
 from tutorlib.problems.problem import Shape
 
 # Where the compiler does not pipeline a loop, because its loads and stores may alias, an mbarrier counts each load.
 LOAD_AND_WAIT = "cp.async.mbarrier.arrive"
 PIPELINED = (
     counted(
-        "as far as the compiler knows, a store to C may change A or B: no load is in flight during the arithmetic, and "
-        "{have} times a warp waits for the tile that it has just begun to load",
+        "as far as the compiler knows, a store to C may change A or B: {have} times a warp waits for the tile that it "
+        "has just begun to load, so there is never more than one load in flight",
         LOAD_AND_WAIT,
         count_issued,
         above=Fail.NO_OVERLAP,
@@ -31,7 +29,7 @@ PIPELINED = (
 
 BY_TENSOR_CORES = issued("add.rn.f32") <= 0
 
-# 09.5: the order in which persistent blocks take the tiles of C, from the block that stored each element.
+# 09.3: the order in which persistent blocks take the tiles of C, from the block that stored each element.
 
 
 Order = Callable[[int, int, int], tuple[int, int]]  # a block's number, rows and columns of tiles → the tile
@@ -73,46 +71,16 @@ def takes(storers: np.ndarray, tile: tuple[int, int], order: Order) -> bool:
     return bool(np.array_equal(storers, wanted))
 
 
-VECTOR_TILE = 1024
 CUBE = (256, 256, 256)
 RAGGED = (CUBE, (300, 200, 129), (70, 513, 96))
 RAGGED_VECTORS = (CUBE, (304, 200, 136), (72, 520, 96))  # sizes are multiples of 8
 # Two steps along K, and more rows of tiles than a strip has, two columns of them, for tiles of up to 256×256.
 TALL = (2064, 264, 72)
-VECTORS = (*at_most({"ld.global": 320, "st.global": 160, "cvt.f64": 0}),)  # of 5 tiles of 1,024 elements
 # As many stores as 256×128 elements take, if each thread stores one; mma of 16×8×16; and loads of 4 tiles of 128×128.
 FIRST = at_most({"st.global": 1024, "mma.sync": 2048, "ld.global": 2048})
 BENCH = (4096, 4096, 4096)
 # Beyond the edge of the first step's tile, registers are unset; in later steps, the step before has set them.
 SHORT = ((256, 128, 128), (200, 136, 129), (70, 257, 40))
-
-
-def idle_blocks(shape: Shape, storers: np.ndarray) -> str | None:
-    """09.1's blocks without a tile of their own, as a sentence, or None."""
-    (blocks,), busy = blocks_of(VECTOR_TILE)(shape), len(np.unique(storers))
-    what = f"{busy} of {blocks} blocks store all elements, and the others none: a tile has {VECTOR_TILE:,}."
-    return Flaw(what, Fail.TOO_FEW_BLOCKS) if busy < blocks else None
-
-
-# 09.3 tma_carries -----------------------------------------------------------------------------------------------------
-
-
-def tma_carries(m: int, n: int, k: int, element_bytes: int) -> str:
-    return by_pitch(element_bytes, a=k, b=k, c=n)
-
-
-def by_pitch(element_bytes: int, **pitches: int) -> str:
-    """The names of the matrices whose pitch is a multiple of 16 bytes."""
-    return "".join(name for name, pitch in pitches.items() if pitch * element_bytes % 16 == 0)
-
-
-def matrices(*element_bytes: int) -> Draw:
-    """Calls with pitches of which some are multiples of 16 bytes."""
-    return lambda rng: (*(rng.randint(1, 40) * rng.choice((1, 2, 4, 8)) for _ in range(3)), rng.choice(element_bytes))
-
-
-BF16 = [(4096, 4096, 4096, 2), (300, 200, 129, 2), (129, 200, 304, 2), (8, 8, 12, 2), (64, 100, 64, 2), (7, 12, 9, 2)]
-OTHERS = [(5, 4, 8, 4), (6, 6, 12, 4), (16, 2, 5, 8), (64, 16, 24, 1), (64, 40, 48, 1), (2, 12, 4, 4)]
 
 gemm_exercise = partial(
     CppExercise.of,
@@ -123,33 +91,9 @@ gemm_exercise = partial(
     library={"Variant.source": Variant.source},
 )
 EXERCISES = (
-    CppExercise.of(
-        ("09.1", "vector_add", 3),
-        problem=vector_add("fp32"),
-        shapes=((1024,), (1,), (5000,)),
-        counted=(5000,),
-        shared_rules=(stored_once,),
-        rules=VECTORS,
-        order=idle_blocks,
-        bench_shape=(2**27,),
-        tiers=(0.9,),
-        grid=blocks_of(VECTOR_TILE),
-        library={"in_tiles": in_tiles},
-    ),
-    gemm_exercise(("09.2", "first gemm", 3), shapes=RAGGED, simulated_shapes=SHORT, rules=FIRST, grid=tile_grid),
-    value_exercise(
-        ("09.3", "tma_carries", 2),
-        tma_carries,
-        {"bf16": beside(BF16, matrices(2)), "elements of other sizes": beside(OTHERS, matrices(1, 4, 8))},
-        mistakes={
-            "number_of_rows": lambda m, n, k, size: by_pitch(size, a=m, b=n, c=m),
-            "in_elements": lambda m, n, k, size: tma_carries(m, n, k, 1),
-            "two_bytes": lambda m, n, k, size: tma_carries(m, n, k, 2),
-            "b_by_columns": lambda m, n, k, size: by_pitch(size, a=k, b=n, c=n),
-        },
-    ),
+    gemm_exercise(("09.1", "first gemm", 3), shapes=RAGGED, simulated_shapes=SHORT, rules=FIRST, grid=tile_grid),
     gemm_exercise(
-        ("09.4", "gemm with promises", 4),
+        ("09.2", "gemm with promises", 4),
         shapes=RAGGED_VECTORS,
         simulated_shapes=(*RAGGED_VECTORS[:2], (72, 136, 456)),  # enough steps that one too wide for its tile shows
         bench_shape=BENCH,
@@ -160,7 +104,7 @@ EXERCISES = (
         grid=tile_grid,
     ),
     gemm_exercise(
-        ("09.5", "persistent gemm", 5),
+        ("09.3", "persistent gemm", 5),
         shapes=(*RAGGED_VECTORS, TALL),
         simulated_shapes=(RAGGED_VECTORS[0], TALL, RAGGED_VECTORS[2]),
         counted=TALL,

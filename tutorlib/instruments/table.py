@@ -65,6 +65,7 @@ from tutorlib.problems.catalogue import (
     accumulation,
     copy,
     gemm,
+    gemm_tf32,
     softmax,
     transpose,
     vector_add,
@@ -246,17 +247,43 @@ def tile_orders() -> Sweep:
 
 def split_k() -> Sweep:
     """Notebook 08's split-K, a small C with a long K, by the number of parts; first without a second pass."""
-    answers = load_answers("08_cutile_fp8")
-    multiply, add = answers["08.2"], answers["08.3"].__globals__["add_parts"]
+    multiply = load_answers("08_cutile_fp8")["08.2"]
 
     def split(parts: int, a: Tensor, b: Tensor, c: Tensor) -> None:
         room, (m, n) = torch.empty(parts, *c.shape, device=c.device), c.shape
         stream = torch.cuda.current_stream()
         ct.launch(stream, (m // 128, n // 128, parts), multiply, (a, b, room, 128, 128, 64))
-        ct.launch(stream, (m // 32, n // 64), add, (room, c, 32, 64))
+        ct.launch(stream, (m // 32, n // 64), cutile.add_parts, (room, c, 32, 64))
+
+    def atomic(parts: int, a: Tensor, b: Tensor, c: Tensor) -> None:
+        sums, (m, n) = torch.zeros(c.shape, device=c.device), c.shape
+        grid = (m // 128, n // 128, parts)
+        ct.launch(torch.cuda.current_stream(), grid, cutile.atomic_products, (a, b, sums, parts, 128, 128, 64))
+        c.copy_(sums)
 
     ways = [by_host(f"{n} part{'s' * (n > 1)}", partial(split, n)) for n in (1, 2, 4, 8, 16)]
+    ways.append(by_host("8 parts, atomic additions", partial(atomic, 8)))
     return Sweep(GEMM, (tile_rungs().candidates[0], *ways), ((512, 512, 65536),), seconds=30)
+
+
+def tile_fp32() -> Sweep:
+    """Notebook 08's GEMMs of fp32 matrices: on the fp32 units, and through tf32 once, and three times."""
+
+    def walking(name: str, kernel: Any, *tile: int) -> Candidate:
+        config = cutile.Config(*tile)
+        grid = lambda shape: config.grid(shape[:2], device.need_gpu().sms)  # noqa: E731
+        return Candidate(name, CutileLauncher(kernel, grid, lambda shape: config.constants))
+
+    def exactly(a: Tensor, b: Tensor, c: Tensor) -> None:
+        torch.mm(a, b.mT, out=c)
+
+    ways = (
+        walking("notebook 07's kernel", cutile.persistent, 128, 128, 32),
+        by_host("cuBLAS fp32", exactly),
+        walking("three products of tf32", load_answers("08_cutile_fp8")["08.1"], 128, 64, 32),
+        walking("one product of tf32", cutile.through_tf32, 128, 128, 32),
+    )
+    return Sweep(gemm_tf32(), ways, cubes(4096))
 
 
 def cpp_vectors() -> Sweep:
@@ -1008,6 +1035,7 @@ SWEEPS: dict[str, Callable[[], Sweep]] = {
     "tile_rungs": tile_rungs,
     "tile_space": tile_space,
     "split_k": split_k,
+    "tile_fp32": tile_fp32,
     "cpp_vectors": cpp_vectors,
     "cpp_promises": lambda: cpp_gemms(PROMISES, (BENCH,), *COUNTED),
     "cpp_ways": lambda: cpp_gemms(WAYS, cubes(4096, 8192)),

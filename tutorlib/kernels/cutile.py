@@ -1,4 +1,4 @@
-"""The GEMMs of notebook 07, in cuTile."""
+"""The GEMMs of notebooks 07 and 08, in cuTile."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -110,6 +110,45 @@ def compiled(config: Config, arch: str = "sm_90", dtype: DType = "bf16", size: i
     """`persistent`, compiled for square matrices, on any machine."""
     specs = [TensorSpec((size, size), dtype)] * 3
     return compile_cutile(persistent.replace_hints(**config.hints), [*specs, *config.constants], arch)
+
+
+@ct.kernel
+def through_tf32(a, b, c, tm: Int, tn: Int, tk: Int, group: Int):
+    """`persistent` for matrices in fp32, whose tiles are rounded to tf32."""
+    rows, columns = ct.cdiv(c.shape[0], tm), ct.cdiv(c.shape[1], tn)
+    for tile in range(ct.bid(0), rows * columns, ct.num_blocks(0)):
+        m, n = grouped(tile, rows, columns, group)
+        total = ct.zeros((tm, tn), ct.float32)
+        for k in range(ct.cdiv(a.shape[1], tk)):
+            x = ct.load(a, (m, k), (tm, tk), padding_mode=ZERO).astype(ct.tfloat32)
+            y = ct.load(b, (n, k), (tn, tk), padding_mode=ZERO).astype(ct.tfloat32)
+            total = ct.mma(x, ct.transpose(y), total)
+        ct.store(c, (m, n), total)
+
+
+@ct.kernel
+def add_parts(parts, c, tm: Int, tn: Int):
+    """The second pass of split-K: C is the sum of `parts` (S, M, N)."""
+    m, n = ct.bid(0), ct.bid(1)
+    total = ct.zeros((tm, tn), ct.float32)
+    for part in range(parts.shape[0]):
+        total += ct.reshape(ct.load(parts, (part, m, n), (1, tm, tn)), (tm, tn))
+    ct.store(c, (m, n), total.astype(c.dtype))
+
+
+@ct.kernel
+def atomic_products(a, b, sums, splits: Int, tm: Int, tn: Int, tk: Int):
+    """Split-K without a second pass: `splits` blocks add their products to a tile of `sums`, fp32 zeros before."""
+    m, n, part = ct.bid(0), ct.bid(1), ct.bid(2)
+    steps = ct.cdiv(a.shape[1], tk)
+    run = ct.cdiv(steps, splits)
+    total = ct.zeros((tm, tn), ct.float32)
+    for k in range(part * run, min(steps, part * run + run)):
+        x = ct.load(a, (m, k), (tm, tk), padding_mode=ZERO)
+        y = ct.load(b, (n, k), (tn, tk), padding_mode=ZERO)
+        total = ct.mma(x, ct.transpose(y), total)
+    rows, columns = m * tm + ct.arange(tm, dtype=ct.int32), n * tn + ct.arange(tn, dtype=ct.int32)
+    ct.atomic_add(sums, (rows[:, None], columns[None, :]), total)
 
 
 @ct.kernel

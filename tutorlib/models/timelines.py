@@ -24,6 +24,7 @@ class Timeline:
     at_once: a copy is issued as soon as its buffer is free: tile k goes where tile k - stages was. With one stage that
     is load, wait, compute; with more, the loads of the next tiles run meanwhile. Otherwise it is issued when the
     arithmetic of the block's next tile begins; that takes two stages.
+    one_by_one: a copy is issued no sooner than the one before has arrived.
     """
 
     stages: int
@@ -33,6 +34,7 @@ class Timeline:
     tiles: int
     at_once: bool = True
     blocks: int = 1
+    one_by_one: bool = False
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -44,6 +46,7 @@ class Timeline:
             if tile >= ahead:
                 issued = steps[tile - ahead].done if self.at_once else steps[tile - ahead].started
             before = steps[-1] if steps else Step(0, 0, 0, 0, 0)
+            issued = max(issued, before.arrived) if self.one_by_one else issued
             flows = max(issued + self.latency, before.arrived)
             arrived = flows + self.transfer
             started = max(arrived, before.done)
@@ -64,7 +67,7 @@ class Timeline:
         """
         arrives = self.latency + self.transfer
         round_trip = (arrives + self.compute) / self.stages if self.at_once else arrives / (self.stages - 1)
-        return max(self.compute, self.transfer, round_trip / self.blocks)
+        return max(self.compute, arrives if self.one_by_one else self.transfer, round_trip / self.blocks)
 
     @property
     def busy(self) -> float:
@@ -243,8 +246,8 @@ Blocks = Literal["a thread block for each tile", "persistent"]
 START, LOAD, STEPS, STORE, DELAY = 1, 2, 6, 2, 1
 
 
-def sm_chart(blocks: Blocks, tiles: int = 3, stages: int = 2) -> Chart:
-    """An SM's tiles of queries. START: until a block has set up its mbarriers. LOAD: from a tile's load to its data.
+def sm_chart(blocks: Blocks, tiles: int = 3, stages: int = 2, loads: str = "Q", stores: str = "O") -> Chart:
+    """An SM's tiles. START: until a block has set up its mbarriers. LOAD: from a tile's load to its data.
 
     STEPS, STORE: of one warpgroup. DELAY: of warpgroup 1 behind warpgroup 0. stages: of the ring of K, each of a tick:
     a persistent block loads the next tile's K this long before it has computed with this tile's last.
@@ -253,12 +256,12 @@ def sm_chart(blocks: Blocks, tiles: int = 3, stages: int = 2) -> Chart:
     for tile in range(tiles):
         begin = computed - stages if blocks == "persistent" and tile else max(free) + START
         ready = begin + LOAD
-        spans.append(Span("loads", begin, ready, tile, "Q"))
+        spans.append(Span("loads", begin, ready, tile, loads))
         for group in range(2):
             first = max(ready + group * DELAY, free[group])
             computed, row = first + STEPS, f"wg {group}"
             free[group] = computed + STORE
             spans.append(Span(row, first, computed, tile, str(tile)))
             spans.append(Span("mma", first, computed, tile, ""))
-            spans.append(Span(row, computed, free[group], tile, "O"))
+            spans.append(Span(row, computed, free[group], tile, stores))
     return Chart(blocks, ("loads", "wg 0", "wg 1", "mma"), tuple(spans))
