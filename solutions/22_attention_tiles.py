@@ -1,8 +1,8 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 130
-#     appendix: 30
+#     minutes: 95
+#     appendix: 20
 #     summary: Softmax and two GEMMs in one kernel, causal, grouped, for one query; the appendix has the backward pass.
 # ---
 
@@ -19,7 +19,7 @@
 # > and combine partial results whose keys were split among blocks. The appendix computes a gradient without storing the
 # > weights.
 # >
-# > **It takes** about 130 minutes, on any machine; its appendix about 30 more.
+# > **It takes** about 95 minutes, on any machine; its appendix about 20 more.
 
 # %%
 import math
@@ -29,13 +29,14 @@ import cuda.tile as ct
 import torch
 
 from tutorlib import (
-    TensorSpec, all_sweep_results, check, compare_attention, compile_cutile, disassemble, hardware_of, run,
-    show_attention_loop, show_key_tiles, show_source, show_sweep,
+    TensorSpec, all_sweep_results, check, compare_attention, compile_cutile, disassemble, hardware_of,
+    show_attention_loop, show_key_tiles, show_sweep,
 )  # fmt: skip
 from tutorlib.kernels.attention import forward_by_tiles, tiles
 
 ZERO, NEG_INF = ct.PaddingMode.ZERO, ct.PaddingMode.NEG_INF
 LOG2_E = math.log2(math.e)
+Int = ct.Constant[int]
 h200 = hardware_of("NVIDIA H200")
 
 # %% [markdown]
@@ -52,8 +53,8 @@ print(f"S: {heads * tokens**2 * 2 / 1e9:.1f} GB in bf16; Q, K, V and O: {4 * hea
 #
 # Each query is a row of Q, and its output is a weighted average of the rows of V. Rows do not depend on each other, so
 # a block takes `tm` queries and walks along the keys, `tn` at a time. The obstacle is the softmax: its maximum and its
-# sum are known only after the last key. In notebook 06 you removed that obstacle for a softmax; here you remove it for
-# an average.
+# sum are known only after the last key. Notebook 06 removed that obstacle for a softmax; here you remove it for an
+# average.
 #
 # ## An average with weights that are not final
 #
@@ -86,73 +87,32 @@ def exponentials(x, y, base_two: ct.Constant[bool], flush: ct.Constant[bool]):
 
 
 vector = TensorSpec((4096,))
-# FMUL.RZ is left out: it belongs to the division of integers.
 for name, *how in [("exp", False, False), ("exp2", True, False), ("exp2, flushed", True, True)]:
     made = compile_cutile(exponentials, [vector, vector, *how], "sm_90")
-    in_ptx = re.findall(r"(\w[\w.]*\.f32)\s+%r", made.ptx)
-    in_sass = re.findall(r"\b(?:FMUL(?!\.RZ)|FFMA|FADD|FSETP|FSEL|MUFU\.EX2)\b", disassemble(made.cubin))
-    print(f"{name:14} {len(in_sass)} in machine code; PTX: {' '.join(in_ptx)}")
+    _, _, after = disassemble(made.cubin).partition("LDG")  # the load
+    print(f"{name:14}", *re.findall(r"\b(?:F[A-Z]{3,4}|MUFU)\b[.\w]*", after))
 
 # %% [markdown]
 # To preserve subnormal results, ptxas surrounds `ex2` with a comparison, a select and two multiplications. Flushed, an
 # exponential is one instruction. A weight below 2⁻¹²⁶ does not matter next to the largest one, which is 1.
 #
-# **Exercise 22.1** (about 4 lines). Write `online_step(s, largest, total)`, the step that the attention kernels of this
-# page share. s is a tile of scores (tm, tn), already multiplied by log2(e); largest and total are columns (tm, 1).
-# Return the tile's weights, the factor for everything that came before, the new maximum and the new total. Each
-# exponential must compile to one instruction; `check` counts them. `ct.max` and `ct.sum` take `(tile, 1,
-# keepdims=True)`, and `ct.maximum` two tiles. The kernel below is given: for each row of s it averages the numbers v
-# with the row's softmax as weights. (`@ct.function` marks a function that only kernels call.)
+# So this is the step that all kernels of this page share. s is a tile of scores (tm, tn), already multiplied by
+# log2(e); largest and total are columns (tm, 1). It returns the tile's weights, the factor for everything that came
+# before, the new maximum and the new total. (`@ct.function` marks a function that only kernels call.)
 
 
 # %%
 @ct.function
 def online_step(s, largest, total):
-    ### BEGIN SOLUTION (about 4 lines)
     new = ct.maximum(largest, ct.max(s, 1, keepdims=True))
     p = ct.exp2(s - new, flush_to_zero=True)
     factor = ct.exp2(largest - new, flush_to_zero=True)
     return p, factor, new, total * factor + ct.sum(p, 1, keepdims=True)
-    ### END SOLUTION
 
-
-@ct.kernel
-def soft_average(s, v, o, tm: ct.Constant[int], tn: ct.Constant[int]):
-    i = ct.bid(0)
-    largest = ct.full((tm, 1), -math.inf, ct.float32)
-    total = ct.zeros((tm, 1), ct.float32)
-    acc = ct.zeros((tm, 1), ct.float32)
-    for j in range(ct.cdiv(s.shape[1], tn)):
-        part = ct.load(s, (i, j), (tm, tn), padding_mode=NEG_INF) * LOG2_E
-        p, factor, largest, total = online_step(part, largest, total)
-        values = ct.load(v, (j,), (tn,), padding_mode=ZERO)
-        acc = acc * factor + ct.sum(p * values[None, :], 1, keepdims=True)
-    ct.store(o, (i,), ct.reshape(acc / total, (tm,)))
-
-
-# %%
-check("22.1", soft_average)
 
 # %% [markdown]
-# The cell gives your kernel sorted scores, so that the maximum grows in every tile, and compares its result with one
-# pass in fp64. Then let `online_step` use and return a factor of 1, and run the cell of 22.1 and this one again: which
-# widths still give the right result, and why? Put your factor back before you go on.
-
-# %%
-torch.manual_seed(0)
-scores = torch.sort(20 * torch.randn(8, 200), dim=1).values
-values = torch.randn(200)
-exact = scores.double().softmax(1) @ values.double()
-for tn in (4, 16, 64, 256):
-    average = torch.empty(8)
-    run(soft_average, (1,), (scores, values, average, 8, tn))
-    print(f"tiles of {tn:3}: largest error {(average - exact).abs().max():.1e}")
-
-# %% [markdown]
-# With a factor of 1 only the tile of 256 is right: it holds the whole row, so there is nothing to correct.
-#
-# Total and accumulator are fp32. The cell computes a row's total in tiles of 64 scores and rounds it after each tile.
-# **Predict** the relative error that bf16 makes in rows of 256, of 4,096 and of 65,536 scores:
+# Total and accumulator are fp32. The next cell computes a row's total in tiles of 64 scores and rounds it after each
+# tile. **Predict** the relative error that bf16 makes in rows of 256, of 4,096 and of 65,536 scores:
 
 
 # %%
@@ -182,7 +142,7 @@ for n in (256, 4096, 65536):
 # once; each step takes a tile of K and a tile of V, (tn, d) both, and makes two products: the scores, (tm, tn), and P
 # V, (tm, d), which joins the accumulator.
 #
-# **Exercise 22.2** (about 8 lines). Write the loop and the store of `attend`, for one head without a mask. q and o are
+# **Exercise 22.1** (about 8 lines). Write the loop and the store of `attend`, for one head without a mask. q and o are
 # (queries, d), k and v (keys, d), all bf16; tm divides the number of queries and tn that of the keys. `scale` includes
 # log2(e). Only P, for the tensor cores, and the result are rounded to bf16. `ct.mma(x, y, acc)` is x @ y + acc in fp32
 # (`ct.matmul` and `@` return their operands' dtype); `ct.transpose(tile)`; `tile.astype(v.dtype)`. `check` counts the
@@ -210,12 +170,9 @@ def attend(q, k, v, o, scale: float, tm: ct.Constant[int], tn: ct.Constant[int],
 
 
 # %%
-check("22.2", attend)
+check("22.1", attend)
 
 # %% [markdown]
-# Every block reads all of K and V, so a larger `tm` means fewer reads, as in a GEMM; `tn` does not matter, because a
-# tile of keys serves `tm` queries, whatever its width.
-#
 # ## Masks, and tiles that need none
 #
 # In a causal model, query i sees keys 0 … i. A **mask** sets the other scores to -∞, so that their weights are 0. If
@@ -231,7 +188,7 @@ show_key_tiles(320, 250, 64, 32)
 # masks for the few tiles at the diagonal and at the end of K. It never visits the white tiles, which are nearly half of
 # a long square S.
 #
-# **Exercise 22.3** (about 2 lines). Write `key_tiles(m, tm, tn, keys)` for block m: return two numbers, how many tiles
+# **Exercise 22.2** (about 2 lines). Write `key_tiles(m, tm, tn, keys)` for block m: return two numbers, how many tiles
 # of keys, from the first on, need no mask, and how many tiles the block visits in all. A tile that extends past the
 # last key needs a mask. There may be fewer keys than queries, and a tile may have one row. Undecorated, it can be
 # called by your kernels and by `check` on the host, so use only arithmetic, `min` and `ct.cdiv`.
@@ -246,14 +203,14 @@ def key_tiles(m, tm, tn, keys):
 
 
 # %%
-check("22.3", key_tiles)
+check("22.2", key_tiles)
 
 # %% [markdown]
 # If all scores of a row are -∞ in the *first* tile that a block visits, `online_step` computes -∞ - (-∞), NaN. That
 # cannot happen with this mask, because key 0 is in the first tile and every query sees it. From then on `largest` is
 # finite, and a tile whose scores are all -∞ in a row changes nothing there.
 #
-# **Exercise 22.4** (about 15 lines). Write both loops of `causal`: over the tiles without a mask, then over those that
+# **Exercise 22.3** (about 15 lines). Write both loops of `causal`: over the tiles without a mask, then over those that
 # need one. The numbers of queries and keys need not be multiples of the tile, and what a load finds past the last key
 # is undetermined: is a weight of 0 enough to keep it out of the result? `check` counts the tiles that you load,
 # multiply and mask. At hand: `ct.where(seen, s, -math.inf)`; `ct.arange(tn, dtype=ct.int32)`, the numbers 0 … tn - 1;
@@ -291,7 +248,7 @@ def causal(q, k, v, o, scale: float, tm: ct.Constant[int], tn: ct.Constant[int],
 
 
 # %%
-check("22.4", causal)
+check("22.3", causal)
 
 # %% [markdown]
 # A weight of 0 keeps nothing out: 0 · NaN is NaN, so V needs its padding. K's padding never reaches the result, because
@@ -305,9 +262,9 @@ check("22.4", causal)
 # keys, d), and head h uses the head h // group of them. The arithmetic stays the same; K and V, which a server keeps in
 # memory for every token, shrink by the factor `group`.
 #
-# Causal blocks differ in length: the last one visits all keys, the first one only a tile or two. Though CUDA
-# does not promise it, blocks start in the order of their index, x fastest. If the longest start last, most SMs are
-# idle while they finish. The cell schedules one head's blocks on four SMs, each on the SM that is free first:
+# Causal blocks differ in length: the last one visits all keys, the first one only a tile or two. Blocks start in the
+# order of their index, x fastest (CUDA does not promise it; notebook 12 measured it). If the longest start last, most
+# SMs are idle while they finish. The cell schedules one head's blocks on four SMs, each on the SM that is free first:
 
 
 # %%
@@ -323,73 +280,75 @@ print(f"the work of four SMs, shared evenly: {sum(lengths) / 4:.0f} tiles each")
 print(f"shortest first: {makespan(lengths)} tiles, longest first: {makespan(lengths[::-1])}")
 
 # %% [markdown]
-# **Exercise 22.5** (about 28 lines). Write the whole kernel `attention`: causal, with a batch, heads and groups, and
-# with the longest rows of each head first; with many heads, the last to start are the short rows of the last head. The
-# grid is (blocks of queries, heads, batch); `ct.num_blocks(0)` is the number of blocks of queries. A tile of an array
-# with four modes has four sizes, such as (1, 1, tn, d); `ct.reshape` makes it (tn, d), and back. `check` looks at the
-# order of the blocks, and counts tiles as in 22.4.
+# This function has your two loops, for tiles of arrays with four modes:
 
 
 # %%
-@ct.kernel
-def attention(
-    q,
-    k,
-    v,
-    o,
-    scale: float,
-    group: ct.Constant[int],
-    tm: ct.Constant[int],
-    tn: ct.Constant[int],
-    d: ct.Constant[int],
-):
-    ### BEGIN SOLUTION (about 28 lines)
-    m, head, batch = ct.num_blocks(0) - 1 - ct.bid(0), ct.bid(1), ct.bid(2)
-    kv_head, keys = head // group, k.shape[2]
+@ct.function
+def attended(queries, k, v, batch, kv_head, m, scale, tm: Int, tn: Int, d: Int):
+    keys = k.shape[2]
     unmasked, end = key_tiles(m, tm, tn, keys)
-    queries = ct.reshape(ct.load(q, (batch, head, m, 0), (1, 1, tm, d), padding_mode=ZERO), (tm, d))
     largest = ct.full((tm, 1), -math.inf, ct.float32)
     total = ct.zeros((tm, 1), ct.float32)
     acc = ct.zeros((tm, d), ct.float32)
     for n in range(unmasked):
-        k_tile = ct.reshape(ct.load(k, (batch, kv_head, n, 0), (1, 1, tn, d)), (tn, d))
+        k_tile = rows_of(k, batch, kv_head, n, tn, d)
         s = ct.mma(queries, ct.transpose(k_tile), ct.zeros((tm, tn), ct.float32)) * scale
         p, factor, largest, total = online_step(s, largest, total)
-        v_tile = ct.reshape(ct.load(v, (batch, kv_head, n, 0), (1, 1, tn, d)), (tn, d))
-        acc = ct.mma(p.astype(v.dtype), v_tile, acc * factor)
+        acc = ct.mma(p.astype(v.dtype), rows_of(v, batch, kv_head, n, tn, d), acc * factor)
     row = m * tm + ct.arange(tm, dtype=ct.int32)[:, None]
     for n in range(unmasked, end):
-        k_tile = ct.reshape(ct.load(k, (batch, kv_head, n, 0), (1, 1, tn, d), padding_mode=ZERO), (tn, d))
+        k_tile = rows_of(k, batch, kv_head, n, tn, d)
         s = ct.mma(queries, ct.transpose(k_tile), ct.zeros((tm, tn), ct.float32)) * scale
         column = n * tn + ct.arange(tn, dtype=ct.int32)[None, :]
         seen = (column < keys) & (column <= row)
         p, factor, largest, total = online_step(ct.where(seen, s, -math.inf), largest, total)
-        v_tile = ct.reshape(ct.load(v, (batch, kv_head, n, 0), (1, 1, tn, d), padding_mode=ZERO), (tn, d))
-        acc = ct.mma(p.astype(v.dtype), v_tile, acc * factor)
-    ct.store(o, (batch, head, m, 0), ct.reshape(acc / total, (1, 1, tm, d)).astype(o.dtype))
+        acc = ct.mma(p.astype(v.dtype), rows_of(v, batch, kv_head, n, tn, d), acc * factor)
+    return acc / total
+
+
+# %% [markdown]
+# **Exercise 22.4** (about 6 lines). Write what is missing.
+#
+# - `rows_of(x, batch, head, n, rows, d)`: tile n (rows, d) of a head of x, with zeros past its last row. A tile of an
+#   array with four modes has four sizes, such as (1, 1, rows, d); `ct.reshape` makes it (rows, d), and back.
+# - `attention`: causal, with a batch, heads and groups, and with the longest rows of each head first. The grid is
+#   (blocks of queries, heads, batch); `ct.num_blocks(0)` is the number of blocks of queries.
+#
+# `check` looks at the order of the blocks, and counts tiles as in 22.3.
+
+
+# %%
+@ct.function
+def rows_of(x, batch, head, n, rows: Int, d: Int):
+    ### BEGIN SOLUTION (about 1 line)
+    return ct.reshape(ct.load(x, (batch, head, n, 0), (1, 1, rows, d), padding_mode=ZERO), (rows, d))
+    ### END SOLUTION
+
+
+@ct.kernel
+def attention(q, k, v, o, scale: float, group: Int, tm: Int, tn: Int, d: Int):
+    ### BEGIN SOLUTION (about 5 lines)
+    m, head, batch = ct.num_blocks(0) - 1 - ct.bid(0), ct.bid(1), ct.bid(2)
+    queries = rows_of(q, batch, head, m, tm, d)
+    result = attended(queries, k, v, batch, head // group, m, scale, tm, tn, d)
+    ct.store(o, (batch, head, m, 0), ct.reshape(result, (1, 1, tm, d)).astype(o.dtype))
     ### END SOLUTION
 
 
 # %%
-check("22.5", attention)
+check("22.4", attention)
 
 # %% [markdown]
 # The course's kernel, `tile_forward`, is this one with two changes. It issues the scores of the next tile *before* the
-# softmax of this one, so that the compiler can overlap the exponentials with the tensor cores' work. And its
-# `scaled_step` takes the maximum before scaling, so that a score costs one fused multiply-add. Its second output is the
-# **log-sum-exp** of each row, largest + log2(total), for the backward pass. It multiplies by `share(total)` in place of
-# dividing by the total, because a part of a decoding's keys, below, may see no key:
-
-# %%
-show_source(tiles.scaled_step, tiles.share)
-
-# %% [markdown]
+# softmax of this one, so that the compiler can overlap the exponentials with the tensor cores' work. And it takes the
+# maximum before scaling, so that a score costs one fused multiply-add.
+#
 # ### Tiles and hints
 #
 # What is left is the tuning of notebook 07: the tile, and the hints with which it is compiled. With 128 queries, 128
 # keys and d = 128, S and O alone are 256 accumulators for each thread of 4 warps, and 128 for each of 8. A thread can
-# have 255 registers at most. The last lines count an SM's cycles for 64 queries and 128 keys, with 2,048 multiply-adds
-# and 16 exponentials in a cycle:
+# have 255 registers at most:
 
 # %%
 shape = (1, 16, 4096, 128)
@@ -398,14 +357,12 @@ for warps in (4, 8):
     kernel = tiles.tile_forward.replace_hints(num_worker_warps=warps)
     made = compile_cutile(kernel, [*tensors, 0.1, 1, False, 128, 128, 128], "sm_90")
     print(f"{warps} warps: {made.registers} registers, {made.stack_bytes} bytes on the stack")
-for d in (128, 64):
-    print(f"d = {d}: products {2 * 64 * 128 * d // 2048:,} cycles, exponentials {64 * 128 // 16}")
 
 # %% [markdown]
-# A tile that needs fewer leaves room for a second block on the SM (`occupancy=2`), whose multiplications can run during
-# the first one's exponentials. The table has the speed of the causal kernel with 4,096 tokens, as a fraction of the
-# speed of torch's attention on cuDNN. A shape is batch × heads × heads of K and V × queries × keys × d. A *cluster* of
-# two (`num_ctas=2`) is two blocks, on two SMs, that compute one tile together.
+# A tile that needs fewer registers leaves room for a second block on the SM (`occupancy=2`), whose multiplications can
+# run during the first one's exponentials. The table has the speed of the causal kernel with 4,096 tokens, as a fraction
+# of the speed of torch's attention on cuDNN. A shape is batch × heads × heads of K and V × queries × keys × d. A
+# *cluster* of two (`num_ctas=2`) is two blocks, on two SMs, that compute one tile together.
 
 # %%
 show_sweep("attention_tuning")
@@ -413,7 +370,7 @@ show_sweep("attention_tuning")
 # %% [markdown]
 # The first row shows what spills cost. The tile of 64×128, two on an SM, wins for both d. Each thread has as many
 # accumulators as with 128×128 and 8 warps, but the SM has a second block to turn to. Its lead is larger for d = 64,
-# where an exponential has fewer products to hide behind.
+# where as many exponentials have half as many products to hide behind.
 #
 # On a machine with a GPU, the next cell times your kernel, in the tile and with the hints that won, beside
 # `tile_forward`. (With a causal mask, TFLOP/s count only the scores that a query sees.)
@@ -443,9 +400,7 @@ with suppress(ct.TileError):  # until you have written it
 
 # %% [markdown]
 # On the course's H200 the kernel, a few dozen lines, has about 87% of cuDNN's speed, and `tile_forward` is 8% faster
-# with d = 128 and 13% with d = 64.
-#
-# In cuTile the compiler decides how products and exponentials overlap; in notebook 23 you decide.
+# with d = 128 and 13% with d = 64. This is a good place to stop.
 #
 # ## Decoding: one query, many keys
 #
@@ -454,7 +409,7 @@ with suppress(ct.TileError):  # until you have written it
 # of K and V, padded to the 16 rows of an `mma.sync`. **Predict:** what limits the kernel, the tensor cores or memory?
 
 # %%
-batch, kv_heads, group, keys, d = 4, 8, 8, 16384, 128
+batch, kv_heads, group, keys, d = 8, 8, 8, 16384, 128
 operations = 2 * 2 * batch * kv_heads * group * keys * d
 bytes_read = 2 * 2 * batch * kv_heads * keys * d
 print(f"{operations / bytes_read:.0f} operations per byte")
@@ -469,17 +424,17 @@ print(f"blocks, if each has one sequence and one head of K and V: {batch * kv_he
 # combines the parts.
 #
 # To combine them, it must know the weight of each part. Part s has the maximum mₛ and the total tₛ, so its denominator
-# is tₛ·2^mₛ. That number may overflow, but its logarithm does not: the log-sum-exp lseₛ = mₛ + log2(tₛ). Let Oₛ be the
-# output of part s, already divided by tₛ. The whole row's output is
+# is tₛ·2^mₛ. That number may overflow, but its logarithm does not: the **log-sum-exp** lseₛ = mₛ + log2(tₛ). Let Oₛ be
+# the output of part s, already divided by tₛ. The whole row's output is
 #
 # O = Σₛ 2^lseₛ · Oₛ / Σₛ 2^lseₛ
 #
 # and, as in every softmax, you subtract the largest lse before you exponentiate.
 #
-# **Exercise 22.6** (about 6 lines). Write the kernel `combine(parts, lse, o, splits, d)`. The array `parts` of the Oₛ
-# is (number of parts, rows, d), lse (number of parts, rows), o (rows, d), all fp32; block i combines row i. `splits` is
-# the smallest power of two that is at least the number of parts: choose the padding, `ZERO` or `NEG_INF`, so that parts
-# that do not exist have weight 0. `check` looks at the size of the tiles that you load.
+# **Exercise 22.5** (about 6 lines). Write the kernel `combine(parts, lse, o, splits, d)`. The array `parts` of the Oₛ
+# is (number of parts, rows, d), lse (number of parts, rows), both fp32, o (rows, d), bf16; block i combines row i.
+# `splits` is the smallest power of two that is at least the number of parts: choose the padding, `ZERO` or `NEG_INF`,
+# so that parts that do not exist have weight 0. `check` looks at the size of the tiles that you load.
 
 
 # %%
@@ -491,63 +446,103 @@ def combine(parts, lse, o, splits: ct.Constant[int], d: ct.Constant[int]):
     weights = ct.exp2(logs - ct.max(logs), flush_to_zero=True)
     part = ct.reshape(ct.load(parts, (0, row, 0), (splits, 1, d), padding_mode=ZERO), (splits, d))
     average = ct.sum(part * weights, 0, keepdims=True) / ct.sum(weights)
-    ct.store(o, (row, 0), average)
+    ct.store(o, (row, 0), average.astype(o.dtype))
     ### END SOLUTION
 
 
 # %%
-check("22.6", combine)
+check("22.5", combine)
 
 # %% [markdown]
-# The first kernel is your loop over a range of keys, with the group's heads as rows.
+# Into how many parts should the keys be cut? Blocks that wait for an SM have no loads in flight, so all blocks should
+# fit on the SMs at once: round down. But how many on each SM? The cell compiles the course's kernel, which is like
+# yours, for each plan:
 
 # %%
-show_source(tiles.decode_parts)
-
-# %% [markdown]
-# How many splits? Enough to occupy all SMs, but not many more: waiting blocks have no loads in flight, and each part is
-# written and read again, in fp32. Plan for two blocks on each SM:
-
-# %%
-splits = -(-2 * h200.sms // (batch * kv_heads))
-parts_moved = 2 * batch * kv_heads * splits * group * d * 4  # written once, read once
-print(f"{splits} splits: {batch * kv_heads * splits} blocks, {parts_moved / bytes_read:.1%} more bytes than K and V")
-
-# %% [markdown]
-# **Predict:** which wins, one block, two or four on each SM? The keys are split into as many parts as fit on the SMs at
-# once (rounded down: 288 blocks are 24 too many), by the kernel's `occupancy` hint. *CuTe* is notebook 23's kernel,
-# with a group's heads as rows. All shapes read the same number of bytes of K and V; speeds are relative to torch's
-# fastest backend.
-
-# %%
-for blocks in (1, 2, 4):
-    kernel = tiles.decode_parts.replace_hints(num_worker_warps=4, occupancy=blocks)
+for on_each in (1, 2, 4):
+    splits = on_each * h200.sms // (batch * kv_heads)
+    moved = 2 * batch * kv_heads * splits * group * d * 4  # in fp32, written once, read once
+    kernel = tiles.decode_parts.replace_hints(num_worker_warps=4, occupancy=on_each)
     rows, wide = TensorSpec((batch, kv_heads, group, d), "bf16"), TensorSpec((batch, kv_heads, keys, d), "bf16")
-    outputs = TensorSpec((batch, kv_heads, 4 * blocks, group, d)), TensorSpec((batch, kv_heads, 4 * blocks, group))
+    outputs = TensorSpec((batch, kv_heads, splits, group, d)), TensorSpec((batch, kv_heads, splits, group))
     made = compile_cutile(kernel, [rows, wide, wide, *outputs, 0.1, group, 32, 128, d], "sm_90")
-    print(f"{blocks} on an SM: {made.registers} registers, {made.stack_bytes} bytes on the stack")
-
-# %%
-for decode in all_sweep_results("decode"):
-    gpu, found = hardware_of(decode.gpu), {}
-    print(f"{decode.gpu}, {decode.date}")
-    for name in decode.names:
-        found[name] = {point.measurement.shape: point.measurement.ratio for point in decode.of_kernel(name)}
-        shares = [1e9 * point.measurement.gbps / gpu.bandwidth for point in decode.of_kernel(name)]
-        speeds = f"{min(found[name].values()):.2f} to {max(found[name].values()):.2f}"
-        print(f"  {name}: {speeds}; {min(shares):.0%} to {max(shares):.0%} of the bandwidth")
-    one, two = found["1 block per SM"], found["2 blocks per SM"]
-    for split in (True, False):
-        wins = [one[shape] > two[shape] for shape in one if (shape[0] * shape[2] <= gpu.sms) is split]
-        print(f"  one block beats two at {sum(wins)} of {len(wins)} shapes {'with' if split else 'without'} a split")
+    print(
+        f"{on_each} on an SM: {splits} splits, {batch * kv_heads * splits} blocks; {moved / bytes_read:.1%} more bytes;"
+    )
+    print(f"  {made.registers} registers, {made.stack_bytes} bytes on the stack")
 
 # %% [markdown]
-# The plan lost: where keys are split, one block for each SM beats two at 8 of 9 shapes. It combines half the parts, but
-# these are under 0.5% of the bytes. Without a split the two GPUs disagree. Both reasons are unknown. Four blocks are
-# slowest: each thread has a quarter of the registers, and spills.
+# **Predict:** which is fastest? A shape is batch × heads × heads of K and V × queries × keys × d; all read as many
+# bytes of K and V as the count above. *CuTe* is notebook 23's kernel, its rows the heads of a group. Times are in µs,
+# and ± is the spread of their ratios to torch's fastest backend.
+
+# %%
+(decoding,) = (swept for swept in all_sweep_results("decode") if swept.gpu == "NVIDIA H200")
+print(f"{decoding.gpu}, {decoding.date}; shape", *decoding.names, "torch's fastest", sep=", ")
+for shape in decoding.shapes:
+    if shape[0] * shape[2] <= h200.sms:
+        found = [point.measurement for point in decoding.at(shape)]
+        times = [f"{each.median_us:6.1f} ±{each.spread / 2:.1%}" for each in found]
+        print("×".join(map(str, shape)).ljust(23), *times, f"{found[0].baseline_us:6.1f}", sep="  ")
+
+# %% [markdown]
+# One block on each SM is the fastest of the three at five of six shapes, by up to 2%. Four are slowest: compiled for
+# four, the kernel spills. 112 µs are the least for these bytes, so decoding is nearly as fast as memory can be read.
 #
-# Notebook 05's best copy reached 89% of the bandwidth on either GPU, so at most shapes decoding is nearly as fast as
-# device memory can be read: the arithmetic is hidden behind its loads.
+# **Exercise 22.6** (about 10 lines). Complete the decoding. In `decode_parts`, write the loop over the block's tiles of
+# keys, `run` of them from `split * run` on, and compute `part` (ROWS, d), its output divided by its total, and `logs`
+# (ROWS, 1), its log-sum-exp. In `decode`, choose `splits`: the largest number for which all blocks run at once, one on
+# each SM, but at most one for each tile of keys, and at least one. What does a block hand over whose tiles all lie past
+# the last key? `check` calls `decode` for GPUs with few SMs.
+
+
+# %%
+ROWS, TN = 16, 64
+
+
+@ct.kernel
+def decode_parts(q, k, v, parts, lse, scale: float, run: Int, d: Int):
+    split, kv_head, batch = ct.bid(0), ct.bid(1), ct.bid(2)
+    sequence = batch * ct.num_blocks(1) + kv_head
+    queries, keys = rows_of(q, batch, kv_head, 0, ROWS, d), k.shape[2]
+    largest = ct.full((ROWS, 1), -math.inf, ct.float32)
+    total = ct.zeros((ROWS, 1), ct.float32)
+    acc = ct.zeros((ROWS, d), ct.float32)
+    ### BEGIN SOLUTION (about 9 lines)
+    for n in range(split * run, min(ct.cdiv(keys, TN), split * run + run)):
+        k_tile = rows_of(k, batch, kv_head, n, TN, d)
+        s = ct.mma(queries, ct.transpose(k_tile), ct.zeros((ROWS, TN), ct.float32)) * scale
+        column = n * TN + ct.arange(TN, dtype=ct.int32)[None, :]
+        p, factor, largest, total = online_step(ct.where(column < keys, s, -math.inf), largest, total)
+        acc = ct.mma(p.astype(v.dtype), rows_of(v, batch, kv_head, n, TN, d), acc * factor)
+    part = acc * ct.where(total == 0.0, 0.0, 1 / total)
+    logs = largest + ct.log2(total)
+    ### END SOLUTION
+    ct.store(parts, (split, sequence, 0, 0), ct.reshape(part, (1, 1, ROWS, d)))
+    ct.store(lse, (split, sequence, 0), ct.reshape(logs, (1, 1, ROWS)))
+
+
+def decode(q, k, v, o):
+    (batch, heads, _, d), (kv_heads, keys) = q.shape, k.shape[1:3]
+    group, tiles_of_keys = heads // kv_heads, ct.cdiv(keys, TN)
+    sms = torch.cuda.get_device_properties(q.device).multi_processor_count
+    ### BEGIN SOLUTION (about 1 line)
+    splits = max(1, min(sms // (batch * kv_heads), tiles_of_keys))
+    ### END SOLUTION
+    parts = torch.empty(splits, batch * kv_heads, group, d, device=q.device)
+    lse = torch.empty(splits, batch * kv_heads, group, device=q.device)
+    rows, run, scale = q.view(batch, kv_heads, group, d), ct.cdiv(tiles_of_keys, splits), LOG2_E / math.sqrt(d)
+    stream = torch.cuda.current_stream()
+    ct.launch(stream, (splits, kv_heads, batch), decode_parts, (rows, k, v, parts, lse, scale, run, d))
+    every = parts.view(splits, batch * heads, d), lse.view(splits, batch * heads), o.view(batch * heads, d)
+    ct.launch(stream, (batch * heads,), combine, (*every, 1 << (splits - 1).bit_length(), d))
+
+
+# %%
+check("22.6", decode)
+
+# %% [markdown]
+# In cuTile the compiler decides how products and exponentials overlap; in notebook 23 you decide.
 #
 # ## What to remember
 #
@@ -567,12 +562,10 @@ for decode in all_sweep_results("decode"):
 #
 # </details>
 #
-# <details><summary>2. A part of a split has only keys that are masked. Which total and lse does it have, and what must
-# the kernel that computes it avoid?</summary>
+# <details><summary>2. Which of <code>tm</code> and <code>tn</code> decides how often K and V are read?</summary>
 #
-# Its total is 0 and its lse is -∞, so its weight in the combination is 0. But with largest = -∞, s - largest is
-# -∞ - (-∞), NaN. So the kernel must skip the part, or use 0 in place of a maximum of -∞; and it must not divide by the
-# total.
+# tm: every block reads all of K and V (that its queries see), so twice the queries of a block halve the reads. A tile
+# of keys serves tm queries, whatever its width.
 #
 # </details>
 #

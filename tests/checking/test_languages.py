@@ -4,12 +4,8 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import cuda.tile as ct
-import cutlass
 import pytest
 import torch
-from cutlass import cute
-from cutlass.base_dsl.common import DSLUserCodeError
-from cutlass.cute.runtime import from_dlpack
 
 from tests.gpu.right_kernels import RIGHT, grid_stride_loop, one_thread_per_element
 from tests.gpu_kernels import (
@@ -23,9 +19,7 @@ from tests.pages.p09 import FIRST
 from tests.simulate.cute_kernels import stops_at_a_breakpoint
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.compiling import programs
-from tutorlib.dsl.functions import compilations_noted
 from tutorlib.exercises import find
-from tutorlib.kernels.doubling import double_on_cpu
 from tutorlib.machine.features import FP8_MMA
 from tutorlib.measuring import launchers
 from tutorlib.notebook.check import CheckFailed, check
@@ -342,33 +336,3 @@ def test_what_the_driver_refuses_is_told(cpp_on_torch, monkeypatch):
     outcome = find("09.1").grade(lambda: FIRST)
     assert outcome.status == "failed"
     assert "a block asks for more registers" in outcome.message
-
-
-# What cute.compile is called with, noted -----------------------------------------------------------------------------
-
-
-def test_compilations_are_noted_with_how_their_results_are_called():
-    views = [from_dlpack(torch.zeros(3), enable_tvm_ffi=True).mark_layout_dynamic() for _ in range(2)]
-    with compilations_noted() as noted:
-        cute.compile(double_on_cpu, *views, options="--enable-tvm-ffi")
-        cute.compile(double_on_cpu, *views)
-        with pytest.raises(Exception, match="argument"):
-            cute.compile(double_on_cpu, *views, *views)
-    cute.compile(double_on_cpu, *views)
-    assert noted == [True, False]
-
-
-def test_a_refused_compilation_leaves_no_options_to_the_next_one():
-    """The DSL keeps them: a function that is called next was compiled for TVM-FFI and its symbol not found."""
-
-    @cute.jit
-    def takes_one(n: cutlass.Int32):
-        pass
-
-    @cute.jit
-    def called_next():
-        pass
-
-    with compilations_noted(), pytest.raises(DSLUserCodeError, match="CALL_MISSING_ARG"):
-        cute.compile(takes_one, options="--enable-tvm-ffi")
-    called_next()

@@ -1,6 +1,5 @@
 """Shared memory's banks, blocks on an SM, mbarriers, and what compilations a call costs."""
 
-from itertools import product
 from unittest import mock
 
 import cutlass
@@ -15,7 +14,7 @@ from tensor_layouts import Layout, Swizzle
 from tensor_layouts.analysis import bank_conflicts
 
 from tutorlib.exercises import p20 as costs
-from tutorlib.models.compiling import DirectCall, compilations_of, per_call, struct_layout
+from tutorlib.models.compiling import DirectCall, compilations_of
 from tutorlib.models.memory import A100, H100, blocks_per_sm, fresh, wavefronts
 
 
@@ -124,24 +123,3 @@ def test_cute_compiles_as_often(name):
         for call in LISTS[name]:
             function(view(call), call[-1])
     assert compile.call_count == compilations_of(LISTS[name])
-
-
-def test_structs_are_laid_out_as_cute_does():
-    numbers = {1: cutlass.Int8, 2: cutlass.BFloat16, 4: cutlass.Int32, 8: cutlass.Int64}
-    for kinds in product((1, 2, 4, 8), (1, 3), (0, 128)):
-        size, count, align = kinds
-        array = cute.struct.MemRange[numbers[size], count]
-        annotations = {
-            "first": cutlass.Int8,
-            "array": cute.struct.Align[array, align] if align else array,
-            "last": cutlass.Int32,
-        }
-        struct = cute.struct(type("Struct", (), {"__annotations__": annotations}))
-        offsets, whole = struct_layout([(1, 1), (size * count, max(align, size)), (4, 4)])
-        assert (tuple(struct._offsets.values()), struct.__sizeof__()) == (offsets, whole)
-
-
-def test_one_call_costs_the_same_however_it_is_kept():
-    ways = ("nothing kept", "traced each time", "kept")
-    assert {per_call(way, 1, 3.0, 20.0, 5.0, 1.0) for way in ways} == {29.0}
-    assert per_call("loaded", 1, 3.0, 20.0, 5.0, 1.0) == 6.0

@@ -20,7 +20,7 @@ from tests.pages.table import right, wrong
 from tutorlib.models.compiling import DirectCall, compiled_for
 
 
-@right("20.2")
+@right("20.1")
 def as_a_dictionary(calls):
     """Counts what was not there yet."""
     kept = {}
@@ -32,7 +32,7 @@ def as_a_dictionary(calls):
     return len(kept)
 
 
-@right("20.3")
+@right("20.2")
 def as_bytes(tensors, constants, arch):
     """Text throughout."""
 
@@ -43,44 +43,7 @@ def as_bytes(tensors, constants, arch):
     return repr([arch, *map(says, tensors), *map(repr, constants)])
 
 
-@right("20.4")
-def behind_a_function(host, *arguments):
-    """A Python function around what was compiled."""
-    views = [from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic() if torch.is_tensor(a) else a for a in arguments]
-    compiled = cute.compile(host, *views, options="--enable-tvm-ffi")
-
-    def call(*given):
-        compiled(*given)
-
-    return call
-
-
-@right("20.5")
-def in_another_folder(folder, name, compile):
-    """Saves in a folder of its own first."""
-    file = Path(folder, name).with_suffix(".o")
-    if not file.is_file():
-        os.makedirs(folder, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder) as aside:
-            compile().export_to_c(f"{aside}/{name}.o", name)
-            Path(aside, f"{name}.o").rename(file)
-    return cute.runtime.load_module(str(file), enable_tvm_ffi=True)[name]
-
-
-@right("20.7")
-def with_masks(members):
-    """Alignments are powers of two: masks."""
-    end, offsets, widest = 0, [], 1
-    for size, align in members:
-        end = (end + align - 1) & -align
-        offsets.append(end)
-        end += size
-        widest |= align
-    widest = 1 << (widest.bit_length() - 1)
-    return tuple(offsets), (end + widest - 1) & -widest
-
-
-@right("20.6")
+@right("20.3")
 class BeginsAndEnds:
     """A capture without the block, and one dictionary of graphs in another."""
 
@@ -111,7 +74,7 @@ def now():
     return CUstream(torch.cuda.current_stream().cuda_stream)
 
 
-@wrong("20.6", "unlike the course's", lesson=True)
+@wrong("20.3", "unlike the course's", lesson=True)
 def without_a_graph(compile, key):
     """Launches for every input."""
     compiled = {}
@@ -126,7 +89,7 @@ def without_a_graph(compile, key):
     return call
 
 
-@wrong("20.6", "unlike the course's")
+@wrong("20.3", "unlike the course's")
 def captures_each_time(compile, key):
     """A graph for every call."""
     compiled = {}
@@ -145,7 +108,7 @@ def captures_each_time(compile, key):
     return call
 
 
-@wrong("20.6", "unlike the course's")
+@wrong("20.3", "unlike the course's")
 def copies_in_the_capture(compile, key):
     """The copy is in the graph, and copies the first x."""
     graphs, compiled = {}, {}
@@ -166,59 +129,3 @@ def copies_in_the_capture(compile, key):
         return y
 
     return call
-
-
-@wrong("20.4", "unlike the course's", lesson=True)
-def compiles_each_call(host, *arguments):
-    """Compiles whenever it is called."""
-
-    def compiled(given):
-        views = [from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic() if torch.is_tensor(a) else a for a in given]
-        return cute.compile(host, *views, options="--enable-tvm-ffi")
-
-    return lambda *given: compiled(given)(*given)
-
-
-@wrong("20.4", "gives")
-def returns_nothing(host, *arguments):
-    """Forgets to return what it compiled."""
-    views = [from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic() if torch.is_tensor(a) else a for a in arguments]
-    cute.compile(host, *views, options="--enable-tvm-ffi")
-
-
-@wrong("20.4", "does not compile, leading dimension")
-def leads_with_the_last(host, *arguments):
-    """Takes every tensor for row-major."""
-    views = [
-        from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic(leading_dim=a.ndim - 1)
-        if isinstance(a, torch.Tensor)
-        else a
-        for a in arguments
-    ]
-    return cute.compile(host, *views, options="--enable-tvm-ffi")
-
-
-@wrong("20.4", "raised")
-def takes_16_bytes_for_granted(host, *arguments):
-    """Claims an alignment that was not promised."""
-    views = [
-        from_dlpack(a, assumed_align=16, enable_tvm_ffi=True).mark_layout_dynamic(leading_dim=a.stride().index(1))
-        if torch.is_tensor(a)
-        else a
-        for a in arguments
-    ]
-    return cute.compile(host, *views, options="--enable-tvm-ffi")
-
-
-def by_columns_or_rows(a):
-    if not torch.is_tensor(a):
-        return a
-    return from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic(leading_dim=a.stride().index(1))
-
-
-@wrong("20.4", "unlike the course's", lesson=True)
-def runs_on_the_examples(host, *arguments):
-    """Tries it on the caller's tensors, and returns it."""
-    compiled = cute.compile(host, *map(by_columns_or_rows, arguments), options="--enable-tvm-ffi")
-    compiled(*arguments)
-    return compiled

@@ -1,36 +1,13 @@
 """Page 23: answers that are whole functions, and what rows of p23.txt are made of."""
 
-from itertools import product
-
 import cutlass
 from cutlass import cute
-from cutlass.cute.nvgpu import warpgroup
 
 from tests.pages.change import copy_of
 from tests.pages.table import base_of, right, solution, with_changes
 from tutorlib.course.answers import load_answers
-from tutorlib.exercises import p23 as operands
 from tutorlib.kernels.attention import roles as course
 from tutorlib.kernels.attention.roles import COURSE, AttentionParts, add_pv, produce_blocks, step
-
-
-@right("23.1")
-def from_the_accumulator(row, column):
-    """The accumulator's number, divided by 8."""
-    number = column % 2 + 2 * (row // 8 % 2) + 4 * (column // 8)
-    return [32 * (row // 16) + 4 * (row % 8) + column % 8 // 2, *divmod(number, 8)]
-
-
-@right("23.5")
-def by_a_register(thread, m_block, n_block, keys, tile, causal):
-    """Looks for the thread's elements in 23.1."""
-    found = []
-    for row, column in product(range(tile[0]), range(tile[1])):
-        owner, k_block, element = register(row % 64, column)
-        key = n_block * tile[1] + column
-        if 128 * (row // 64) + owner == thread and (key >= keys or (causal and key > m_block * tile[0] + row)):
-            found.append(8 * k_block + element)
-    return sorted(found)
 
 
 def by_modes(acc):
@@ -57,16 +34,6 @@ def composed_rows(acc):
     return cute.composition(acc, cute.make_layout((2, (2, cute.size(acc) // 4)), stride=(2, (1, 4))))
 
 
-@right("23.3")
-@cute.jit
-def one_gemm(pv, acc, p, v, stage):
-    """CuTe's gemm walks over the K blocks."""
-    pv.set(warpgroup.Field.ACCUMULATE, True)
-    warpgroup.fence()
-    cute.gemm(pv, acc, p, v[None, None, None, stage], acc)
-    warpgroup.commit_group()
-
-
 def take_other_numbers(me):
     """Barriers 5 and 4."""
     cute.arch.barrier(barrier_id=5 - me.group, number_of_threads=256)
@@ -91,8 +58,6 @@ def jitted_give(me):
 
 other_turns = {"take_turn": take_other_numbers, "pass_turn": give_other_numbers}
 PAGE = load_answers("23_attention_hopper")
-RIGHT = copy_of(operands)
-register = RIGHT.a_register
 own = copy_of(course)
 by_row, p_operand, quad_reduce, softmax_step = own.by_row, own.p_operand, own.quad_reduce, own.softmax_step
 take_turn, pass_turn = own.take_turn, own.pass_turn
@@ -102,14 +67,14 @@ softmax = base_of(quad_reduce, softmax_step)
 def mine(**slots):
     """The page's answers, or equal ones, in all slots but these."""
     made = {
-        **{"by_row": by_row, "p_operand": p_operand, "add_pv": PAGE["23.3"], "quad_reduce": quad_reduce},
-        **{"softmax_step": softmax_step, "produce": PAGE["23.6"], "step": PAGE["23.7"]},
+        **{"by_row": by_row, "p_operand": p_operand, "add_pv": own.add_pv, "quad_reduce": quad_reduce},
+        **{"softmax_step": softmax_step, "produce": PAGE["23.4"], "step": PAGE["23.5"]},
         **{"take_turn": take_turn, "pass_turn": pass_turn, "consume": own.consume_blocks},
     }
     return AttentionParts(**made | slots)
 
 
 def whole(**slots):
-    """An answer to 23.9 of own parts, with these in their places."""
+    """An answer to 23.7 of own parts, with these in their places."""
     made = mine(**slots)
     return lambda: made

@@ -1,10 +1,7 @@
 """The attributes of functions that CuTe and cuTile decorate and compile, and how often CuTe compiles."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 HERE = str(Path(__file__).parent)
 
@@ -29,29 +26,6 @@ def compilations() -> int:
     from cutlass.cutlass_dsl import CuTeDSL
 
     return len(CuTeDSL._get_dsl().jit_cache)
-
-
-@contextmanager
-def compilations_noted() -> Iterator[list[bool]]:
-    """For each call of cute.compile in the block that succeeds, whether its result takes torch's tensors (TVM-FFI)."""
-    from cutlass.base_dsl.compiler import CompileCallable
-    from cutlass.cutlass_dsl import CuTeDSL
-    from cutlass.cutlass_dsl.tvm_ffi_provider import TVMFFIJitCompiledFunctionBase
-
-    noted: list[bool] = []
-    does, dsl = CompileCallable._compile, CuTeDSL._get_dsl()
-
-    def note(self: CompileCallable, *args: Any, **options: Any) -> Any:
-        compiled = does(self, *args, **options)
-        noted.append(isinstance(compiled, TVMFFIJitCompiledFunctionBase))
-        return compiled
-
-    with (
-        # a compilation that raises leaves its options to the next one
-        mock.patch.object(dsl, "compile_options", dsl.compile_options),
-        mock.patch.object(CompileCallable, "_compile", note),
-    ):
-        yield noted
 
 
 def function_of(value: Any) -> Any:

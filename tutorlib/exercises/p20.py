@@ -1,7 +1,6 @@
-"""Exercises of notebook 20: what compiling costs, what is kept, structs, and PTX of one's own."""
+"""Exercises of notebook 20: what compiles again, what is kept and replayed, and a kernel that starts early."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -10,35 +9,24 @@ from tutorlib.checking.answer import Served
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.facts import issued
 from tutorlib.checking.library_use import of_course
-from tutorlib.checking.randomness import Drawn, beside, rng_of_run
-from tutorlib.checking.scenario import Record, as_the_course, record_of, recorded, unlike
+from tutorlib.checking.part import inside
+from tutorlib.checking.randomness import Drawn, rng_of_run
+from tutorlib.checking.scenario import Record, record_of, recorded
 from tutorlib.checking.values import Case
 from tutorlib.exercises.judges import p20 as judge
 from tutorlib.exercises.values import case_exercise, value_exercise
 from tutorlib.failure import FailureKind, Flaw
-from tutorlib.kernels.compiled_once import cache_key, for_torch, load_or_compile
-from tutorlib.models.compiling import DirectCall, compilations_of, per_call, struct_layout
+from tutorlib.kernels.compiled_once import cache_key
+from tutorlib.machine.features import TMA
+from tutorlib.models.compiling import DirectCall, compilations_of
 from tutorlib.problems.differences import Wrong
-from tutorlib.problems.problem import Operand, Problem, Shape
+from tutorlib.problems.problem import Operand, Problem
 
 if TYPE_CHECKING:
-    from torch import Generator, Tensor
+    from torch import Tensor
 
 
-# 20.1 per_call --------------------------------------------------------------------------------------------------
-
-TIMES = (73_000.0, 241_500.0, 1_000.0, 10.0)  # trace and compile: published for a GEMM on a B100
-MOST = (100_000, 500_000, 5_000, 50)
-CALLS = (1, 2, 1000)
-
-
-def cost_calls(way: str) -> Drawn:
-    """Calls with the published times; the grader also tries others, whose quotients are exact."""
-    known = [(way, calls, *TIMES) for calls in CALLS]
-    return beside(known, lambda rng: (way, 2 ** rng.randint(0, 12), *(float(rng.randint(1, n)) for n in MOST)))
-
-
-# 20.2 compilations_of ----------------------------------------------------------------------------------------------
+# 20.1 compilations_of ----------------------------------------------------------------------------------------------
 
 
 USUAL: dict[str, Sequence[Any]] = {"dtype": ("fp32",), "align": (16,), "marked": ("layout",), "factor": (2,)}
@@ -69,23 +57,7 @@ COUNTED = {
 }
 
 
-# 20.7 struct_layout ---------------------------------------------------------------------------------------------
-
-SCALARS = [((1, 1), (8, 8), (2, 2), (4, 4)), ((4, 4), (1, 1), (1, 1), (8, 8)), ((8, 8), (4, 4))]
-ARRAYS = [((6, 2), (16, 128), (4, 4)), ((24, 8), (24, 8), (32_768, 1024), (16_384, 1024))]
-LAST = [((1024, 1024), (8, 8)), ((8, 8), (1, 1)), ((5, 1),), ((12, 4), (0, 8))]
-
-
-def some_members(rng: Random) -> tuple:
-    """An argument of `struct_layout`."""
-    members = ((rng.randint(1, 99), 2 ** rng.randint(0, 8)) for _ in range(rng.randint(2, 6)))
-    return (tuple(members),)
-
-
-MEMBERS = {"scalars": SCALARS, "arrays and alignments": ARRAYS, "the end": LAST}
-
-
-# 20.3: calls whose keys are compared ------------------------------------------------------------------------------
+# 20.2: calls whose keys are compared ------------------------------------------------------------------------------
 
 
 def matrix(rows: int = 8, columns: int = 64, dtype: str = "float16", pitch: int = 0, skip: int = 0) -> "Tensor":
@@ -189,28 +161,7 @@ def keys_case(name: str, draw: Callable[[Random], list[judge.Given]]) -> Case:
     return Case(name, judged)
 
 
-# Cases of 20.4 to 20.6: what happens in calls.
-
-
-def compiled_once(trial: str) -> Case:
-    """Right when the record is the course's. An answer that does not compile ends the check."""
-
-    def expected(served: Served) -> Wrong | None:
-        given = trial, rng_of_run(17).randint(1, 99)
-        said = unlike(served.ask(judge.compiled_calls, *given), judge.compiled_calls(Served(for_torch), *given))
-        return Wrong(said) if said else None
-
-    return Case(trial, expected)
-
-
-def saved(name: str, *steps: judge.Step) -> Case:
-    """steps: n is 0 or 1, the first or the second number drawn."""
-
-    def draw(rng: Random) -> tuple:
-        numbers = rng.sample(range(2, 2**16), 2)  # products with x are exact
-        return ([(step, name, numbers[n]) for step, name, n in steps],)
-
-    return as_the_course(name, judge.saved_calls, draw, lambda: load_or_compile)
+# Cases of 20.3: what happens in calls.
 
 
 def graphs(name: str, kinds: str, *parts: str) -> Case:
@@ -236,45 +187,25 @@ def graphs(name: str, kinds: str, *parts: str) -> Case:
     return recorded(name, judge.graph_calls, draw, expected)
 
 
-@dataclass(frozen=True)
-class OnIntegers(Problem):
-    """Inputs of random int32."""
-
-    def random(self, shape: Shape, generator: "Generator") -> "tuple[Tensor, ...]":
-        import torch
-
-        def draw(op: Operand) -> "Tensor":
-            size = self.shape_of(op, shape)
-            return torch.randint(-(2**31), 2**31, size, generator=generator, device=generator.device).to(torch.int32)
-
-        return tuple(map(draw, self.inputs))
-
-
-MAJORITY = OnIntegers(
-    name="majority",
-    dims="N",
-    inputs=tuple(Operand(name, "N", "int32") for name in "abc"),
-    output=Operand("y", "N", "int32"),
-    reference=lambda a, b, c: (a & b) | (a & c) | (b & c),  # each bit as two or three of them have it
+PAIR = Problem(
+    name="positive_times_weights",
+    dims="RN",
+    inputs=(Operand("x", "RN", "fp32"), Operand("w", "RN", "fp32")),
+    output=Operand("y", "RN", "fp32"),
+    reference=lambda x, w: x.clamp(min=0) * w,
     bound=None,
 )
 
 
 EXERCISES = (
     value_exercise(
-        ("20.1", "per_call", 2),
-        per_call,
-        {way: cost_calls(way) for way in ("nothing kept", "traced each time", "kept", "loaded")},
-        library={"per_call": "tutorlib.models.compiling:per_call"},
-    ),
-    value_exercise(
-        ("20.2", "compilations_of", 3),
+        ("20.1", "compilations_of", 3),
         compilations_of,
         COUNTED,
         library={name: f"tutorlib.models.compiling:{name}" for name in ("compilations_of", "compiled_for")},
     ),
     case_exercise(
-        ("20.3", "cache_key", 4),
+        ("20.2", "cache_key", 4),
         keys_case("dtypes", dtypes),
         keys_case("layouts", layouts),
         keys_case("alignment", alignments),
@@ -283,34 +214,7 @@ EXERCISES = (
         library=of_course("compiled_once", "cache_key"),
     ),
     case_exercise(
-        ("20.4", "for_torch", 3), *map(compiled_once, judge.TRIALS), library=of_course("compiled_once", "for_torch")
-    ),
-    case_exercise(
-        ("20.5", "load_or_compile", 3),
-        saved("an empty folder", (judge.GET, "double", 0)),
-        saved("the second time", (judge.GET, "double", 0), (judge.GET, "double", 0), (judge.GET, "twice", 1)),
-        saved("a file of another process", (judge.PUT, "double_2", 1), (judge.GET, "double_2", 1)),
-        saved("saving that is cut short", (judge.GET, "twice", 1), (judge.CUT_SHORT, "double", 0)),
-        library=of_course("compiled_once", "load_or_compile"),
-    ),
-    value_exercise(
-        ("20.7", "struct_layout", 2),
-        struct_layout,
-        {name: beside([(members,) for members in lists], some_members) for name, lists in MEMBERS.items()},
-        library={"struct_layout": "tutorlib.models.compiling:struct_layout"},
-    ),
-    CuteExercise.of(
-        ("20.8", "majority, by lop3", 3),
-        problem=MAJORITY,
-        shapes=((1,), (1000,), (4096,)),
-        dynamic=True,
-        requires=("lop3",),  # "=f" for the result passes: in PTX a .b32 instruction writes any register of 32 bits
-        counted=(1000,),
-        rules=(issued("lop3|and.b32|or.b32|xor.b32") <= 64,),  # of 32 warps; the index takes an or.b32
-        library={"cute.arch.lop3": "cutlass.cute.arch:lop3"},
-    ),
-    case_exercise(
-        ("20.6", "replayed", 5),
+        ("20.3", "replayed", 5),
         graphs("one call", "a", "launches in each graph", "y"),
         graphs(
             "one shape",
@@ -319,5 +223,15 @@ EXERCISES = (
         ),
         graphs("two shapes", "abab", "number of compilations", "launches in each graph", "y", "y after all calls"),
         graphs("two keys", "aAaA", "number of compilations", "launches in each graph", "y"),
+    ),
+    CuteExercise.of(
+        ("20.4", "scale_kernel", 4),
+        needs=TMA,  # PDL came with it
+        problem=PAIR,
+        patterned=False,
+        shapes=((4, 256), (8, 128)),
+        part=inside(judge.pair, "scale_kernel", jit=False),
+        faults=(judge.late_weights,),
+        rules=(issued("ld.global") <= 192, issued("st.global") <= 128, issued("bar.sync|bar.warp.sync") <= 0),
     ),
 )

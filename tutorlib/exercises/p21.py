@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Exercise
-from tutorlib.checking.facts import at_most, busy, issued, lean, overlap, reloaded, restored
+from tutorlib.checking.facts import at_most, busy, issued, overlap, reloaded, restored
 from tutorlib.exercises.judges.p21 import DiagnosisExercise, false_promise, fix_of
 from tutorlib.failure import Fail, Flaw
 from tutorlib.kernels.bugs.catalogue import BUGS
@@ -65,18 +65,6 @@ EXERCISES = (
     ),
     *pair(
         2,
-        "sgemm",
-        lines=("sA[y][x] = row < m ?", "sB[y][x] = b_row < n ?", "for (int i = 0; i < T; i++)"),
-        cause="unguarded tail",
-        requires=("ld.shared",),
-        rules=(
-            lean("ld.shared"),
-            busy >= 0.9,
-            *at_most({BARRIERS: 800, "ld.shared": 16_000, "ld.global": 900, "fma|mul.f32|mul.rn|cvt.f64": 8000}),
-        ),
-    ),
-    *pair(
-        3,
         "histogram",
         lines=("if (t < BINS) mine[t] = 0;",),
         cause="uninitialized",
@@ -84,14 +72,14 @@ EXERCISES = (
         requires=("ld.shared",),
     ),
     *pair(
-        4,
+        3,
         "matmul_fp32",
         lines=("tile_a = ct.load(", "tile_b = ct.load("),
         cause="inputs rounded",
         rules=(issued("cp.async") <= 1200, issued("mul.rn.f32") <= 16_000, FP64, issued("st.global") <= 30),
     ),
     *pair(
-        5,
+        4,
         "largest",
         lines=("if t < half:", 26),
         cause="barrier in a branch",
@@ -99,7 +87,7 @@ EXERCISES = (
         requires=("bar.sync",),
     ),
     *pair(
-        6,
+        5,
         "gemv",
         lines=(
             "int stage = 0;",
@@ -118,27 +106,7 @@ EXERCISES = (
         requires=("cp.async", "ld.shared"),
     ),
     *pair(
-        7,
-        "sum_parts",
-        lines=("if coming < count:", 33, "cute.arch.cp_async_wait_group(STAGES - 1)", 35),
-        cause="copy not waited for",
-        rules=(*at_most({BARRIERS: 0, "ld.shared": 30, "st.global": 6}), overlap >= 0.4),
-        requires=("cp.async", "ld.shared"),
-    ),
-    *pair(
-        8,
-        "tile_gemm",
-        lines=("wmma::store_matrix_sync(", "__syncwarp();", "for (int i = threadIdx.x;", "const __nv_bfloat162 pair"),
-        cause="read too early",
-        rules=(
-            *at_most({BARRIERS: 12, "wmma.mma": 36, "wmma.load": 64, "wmma.store": 12}),
-            FENCES,
-            issued("st.global") <= 48,
-        ),
-        requires=("tensor cores",),
-    ),
-    *pair(
-        9,
+        6,
         "rms_norm",
         lines=(
             "squares = warp_sum(squares);",
@@ -156,7 +124,7 @@ EXERCISES = (
         ),
     ),
     *pair(
-        10,
+        7,
         "stream",
         lines=("cute.arch.mbarrier_wait(full + stage, tile % 2)",),
         cause="wrong phase",
@@ -167,7 +135,7 @@ EXERCISES = (
         ),
     ),
     *pair(
-        11,
+        8,
         "scale_rows",
         lines=("pitch = cutlass.Int64(x.shape[1])", "layout = cute.make_layout("),
         cause="lost divisibility",
@@ -177,36 +145,7 @@ EXERCISES = (
         rules=(busy >= 1.0, *at_most({BARRIERS: 0, "ld.global": 13, "st.global": 13})),
     ),
     *pair(
-        12,
-        "row_sums",
-        lines=("constexpr int PITCH", "float tile[ROWS][PITCH];", "__pipeline_memcpy_async("),
-        cause="misaligned",
-        rules=(
-            lean("ld.shared"),
-            *at_most({BARRIERS: 20, "ld.shared": 192, "cp.async.ca": 0}),
-            FP64,
-            reloaded <= 0.0,
-            restored <= 0,
-        ),
-        requires=("cp.async", "ld.shared"),
-    ),
-    *pair(
-        13,
-        "channels_last",
-        lines=("__shared__ float tile[T][T];", "= tile[t][r];"),
-        cause="bank conflicts",
-        requires=("ld.shared",),
-        rules=(
-            lean("ld.shared", "st.shared", "ld.global", "st.global"),
-            busy >= 1.0,
-            issued(BARRIERS) <= 50,
-            FENCES,
-            issued("ld.global") <= 288,
-            issued("st.global") <= 288,
-        ),
-    ),
-    *pair(
-        14,
+        9,
         "column_sums",
         lines=(
             "partial[slice][column] = sum;",
@@ -222,7 +161,7 @@ EXERCISES = (
         forbids=("atomic additions of floats",),
     ),
     *pair(
-        15,
+        10,
         "softmax",
         lines=("return of_warp(lane < WARPS ? partial[lane] : 0.0f, op);", "top = of_block(top, Max(), tops);"),
         cause="wrong identity",

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from itertools import product
 from random import Random
 from typing import Any
 
@@ -10,33 +9,13 @@ from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.facts import at_most, issued
 from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import Inside, KernelSettings, inside
-from tutorlib.checking.randomness import beside
 from tutorlib.exercises.judges.p23 import AllParts, attention, without_overlap
 from tutorlib.exercises.values import drawn, value_exercise
 from tutorlib.machine.features import WGMMA
 from tutorlib.problems.attention import attention_problem
 from tutorlib.problems.problem import Shape
 
-# 23.1 a_register ------------------------------------------------------------------------------------------------
-
-
-def a_register(row: int, column: int) -> tuple[int, int, int]:
-    """The A fragment of wgmma m64nNk16 (PTX ISA, 9.7.15.5.1.1)."""
-    warp, half, low = row // 16, row // 8 % 2, row % 8
-    k_block, column = divmod(column, 16)
-    return 32 * warp + 4 * low + column % 8 // 2, k_block, column % 2 + 2 * half + 4 * (column // 8)
-
-
-def some_element(rows: int, columns: int) -> Callable[[Random], tuple]:
-    return lambda rng: (rng.randrange(rows), rng.randrange(columns))
-
-
-A_REGISTERS = {
-    "one K block of a warpgroup": beside(list(product(range(16), range(16))), some_element(64, 16)),
-    "a warpgroup's 64 × 128": beside(list(product(range(0, 64, 3), range(0, 128, 5))), some_element(64, 256)),
-}
-
-# 23.5 hidden ----------------------------------------------------------------------------------------------------
+# 23.3 hidden ----------------------------------------------------------------------------------------------------
 
 
 def hidden(thread: int, m_block: int, n_block: int, keys: int, tile: tuple[int, int], causal: bool) -> list[int]:
@@ -84,13 +63,8 @@ def within(*slots: str, sizes: tuple[Shape, ...] = SMALL, causal: bool = False, 
     return inside(attention, *slots, small=on(sizes, causal=causal, **settings), jit=False, causal=causal)
 
 
-# In SMALL 8 consumer warps take 4 blocks each, 9 loads; with blocks of 32 keys they take 7, 112 groups of wgmmas.
 NEEDLESS = "bar.warp.sync|fence.proxy"
-ONE_GROUP = (
-    *(issued(f"wgmma.{name}") <= 140 for name in ("fence", "commit_group", "wait_group")),
-    issued(NEEDLESS) <= 16,
-)
-# In 23.4's size 160 shuffles, 560 exponentials, 1,656 multiplications, of which 512 scale the scores, and 624 maxima;
+# In 23.2's size 160 shuffles, 560 exponentials, 1,656 multiplications, of which 512 scale the scores, and 624 maxima;
 # two numbers are rounded by one of 384 conversions.
 ONCE_A_SCORE = (
     issued("ex2.approx.f32") <= 0,  # without fastmath
@@ -126,31 +100,24 @@ slot: Any = partial(CuteExercise.of, needs=WGMMA, problem=attention_problem(), p
 course = partial(of_course, "attention.roles")
 
 EXERCISES = (
-    value_exercise(("23.1", "a_register", 3), a_register, A_REGISTERS),
-    slot(("23.2", "views", 4), part=within("by_row", "p_operand"), library=course("by_row", "p_operand")),
+    slot(("23.1", "views", 4), part=within("by_row", "p_operand"), library=course("by_row", "p_operand")),
     slot(
-        ("23.3", "add_pv", 3),
-        part=within("add_pv", tile_n=32),  # two K blocks: no number that a page has
-        rules=ONE_GROUP,
-        library=course("add_pv"),
-    ),
-    slot(
-        ("23.4", "softmax", 6),
+        ("23.2", "softmax", 6),
         part=within("quad_reduce", "softmax_step", sizes=HIDDEN_BLOCKS, causal=True, tile_n=32),
         problem=attention_problem(causal=True),
         patterned=True,
         rules=ONCE_A_SCORE,
         library=course("quad_reduce", "softmax_step"),
     ),
-    value_exercise(("23.5", "hidden", 3), hidden, SCORES),
+    value_exercise(("23.3", "hidden", 3), hidden, SCORES),
     slot(
-        ("23.6", "produce", 4),
+        ("23.4", "produce", 4),
         part=within("produce", sizes=SMALL + ONE_BLOCK, stages=3),
         rules=ONCE_LOADED,
         library=course("produce_blocks"),
     ),
     slot(
-        ("23.7", "step", 5),
+        ("23.5", "step", 5),
         part=within("step", sizes=SMALL_CAUSAL, causal=True),
         faults=(without_overlap,),
         problem=attention_problem(causal=True),
@@ -159,13 +126,13 @@ EXERCISES = (
         library=course("step"),
     ),
     slot(
-        ("23.8", "turns", 3),
+        ("23.6", "turns", 3),
         part=within("take_turn", "pass_turn"),
         rules=TURNS,
         library=course("take_turn", "pass_turn"),
     ),
     slot(
-        ("23.9", "my_parts", 6),
+        ("23.7", "my_parts", 6),
         part=AllParts(
             kernel=attention, settings={"causal": True}, small=on((*SMALL_CAUSAL, (1, 2, 1, 70, 40, 64)), causal=True)
         ),

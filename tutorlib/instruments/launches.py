@@ -8,10 +8,12 @@ import tempfile
 import time
 from collections.abc import Callable
 from datetime import date
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+import cutlass
 import torch
 from cuda.bindings.driver import CUstream
 from cutlass import cute
@@ -20,10 +22,11 @@ from torch import Tensor
 
 from tutorlib.instruments.sweep import in_a_process
 from tutorlib.kernels.compiled_once import CompiledKernels, cache_key, for_torch, load_or_compile
+from tutorlib.kernels.dependent import THREADS, launch_pair
 from tutorlib.kernels.doubling import double
 from tutorlib.machine import device
 from tutorlib.machine.device import this_machine
-from tutorlib.measuring.results import DONE, LATER, LAUNCHES, READY, TORCH, sweep_file, write_json
+from tutorlib.measuring.results import DONE, LATER, LAUNCHES, PAIRS, READY, TORCH, sweep_file, write_json
 from tutorlib.measuring.timing import host_us
 from tutorlib.problems.work import Call
 
@@ -118,6 +121,46 @@ def time_ways() -> dict[str, dict[str, float]]:
     return {what: {name: round(median(found), 2) for name, found in each.items()} for what, each in times.items()}
 
 
+@cute.kernel
+def scale_kernel(w: Any, y: Any, waits: cutlass.Constexpr) -> None:
+    """waits: how many of its two tensors it loads before it waits; none: it does not wait."""
+    thread, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    i = block * THREADS + thread
+    if cutlass.const_expr(waits == 0):
+        cute.arch.griddepcontrol_wait()
+    weights = w[None, i].load()
+    if cutlass.const_expr(waits == 1):
+        cute.arch.griddepcontrol_wait()
+    y[None, i].store(y[None, i].load() * weights)
+
+
+def pair_of(waits: int | None) -> Callable[..., None]:
+    """waits: as of `scale_kernel`; None: it neither waits nor starts early."""
+
+    @cute.jit
+    def host(x: cute.Tensor, w: cute.Tensor, y: cute.Tensor, stream: CUstream) -> None:
+        launch_pair(x, w, y, partial(scale_kernel, waits=waits), waits is not None, stream=stream)
+
+    return host
+
+
+def time_pairs() -> dict[str, dict[str, float]]:
+    """µs of two kernels in a row, medians of rounds in turn: a pair in a stream, and one of 20 in a graph."""
+    x, w = torch.randn(2, 16, 8 * 132 * THREADS, device="cuda")
+    y, calls = torch.zeros_like(x), dict[str, Call]()
+    for way, waits in {"without PDL": None, "PDL, waits first": 0, "PDL, waits after its weights": 1}.items():
+        static = [from_dlpack(one, enable_tvm_ffi=True) for one in (x, w, y)]
+        stream = make_fake_stream(use_tvm_ffi_env_stream=True)
+        calls[way] = partial(cute.compile(pair_of(waits), *static, stream, options="--enable-tvm-ffi"), x, w, y)
+        calls[way]()
+        torch.testing.assert_close(y, x.clamp(min=0) * w)
+    runs = {(way, "in a stream"): (call, 200, 1) for way, call in calls.items()}
+    runs |= {(way, "in a graph"): (graph_of(call, 20), 50, 20) for way, call in calls.items()}
+    found = {run: [done_us(call, n) / pairs for _ in range(ROUNDS)] for run, (call, n, pairs) in runs.items()}
+    return {way: {w: round(median(us), 2) for (one, w), us in found.items() if one == way} for way in calls}
+
+
 def done_us(call: Call, calls: int) -> float:
     """The time of a call until its kernels have run, in a series of many, in µs."""
     torch.cuda.synchronize()
@@ -134,4 +177,5 @@ def record() -> Path:
         made, *loaded = [in_a_process(ready_us, folder) for _ in range(PROCESSES)]
     ready = made | {name: round(median(one[name] for one in loaded), 2) for name in loaded[0]}
     data = {"machine": this_machine(), "date": date.today().isoformat(), **in_a_process(time_ways), READY: ready}
+    data[PAIRS] = in_a_process(time_pairs)
     return write_json(sweep_file(device.need_gpu().name, LAUNCHES), data)

@@ -23,7 +23,6 @@ from torch import Tensor
 from torch.nn.functional import silu
 
 from tutorlib.course.answers import load_answers
-from tutorlib.exercises.judges.p23 import attention as attention_around
 from tutorlib.instruments.sweep import Candidate, Sweep
 from tutorlib.kernels import cutile, layers
 from tutorlib.kernels.ampere.config import BYTES, MOST_SMEM, GemmConfig
@@ -32,6 +31,7 @@ from tutorlib.kernels.ampere.main_loops import multistage, refilled_at_once, sin
 from tutorlib.kernels.ampere.thread_share import Steps
 from tutorlib.kernels.attention import hopper_backward
 from tutorlib.kernels.attention import launch as attention_launch
+from tutorlib.kernels.attention.roles import COURSE, AttentionParts, step_together
 from tutorlib.kernels.attention.schedule import AttentionConfig
 from tutorlib.kernels.cpp import BENCH, PROMISES, WAYS, Variant, blocks_of, in_tiles
 from tutorlib.kernels.hopper import first, torch_gemm
@@ -892,17 +892,20 @@ OF_PROMPTS = (  # of language models
     (8, 16, 16, 2048, 2048, 128),
 )  # fmt: skip
 SOME = tuple((4, heads, kv_heads, 4096, 4096, d) for heads, kv_heads, d in HEADS[:2])
-ATTENTION_LEVERS = {
-    "ping-pong": "pingpong",
-    "overlap": "overlap",
+ATTENTION_LEVERS = {  # plain: notebook 23's word for a step that does not wait for its P V
     "few masks": "few_masks",
     "longest first": "longest_first",
+    "plain": "",
+    "ping-pong": "pingpong",
+    "overlap": "overlap",
     "persistent": "persistent",
 }
 ALL_LEVERS = tuple(ATTENTION_LEVERS)
 ATTENTION_STACKS: tuple[Levers, ...] = (  # a tree: each has one lever more than one above it
-    *(ALL_LEVERS[:count] for count in range(6)),
-    *((lever,) for lever in ALL_LEVERS[1:]),
+    *(ALL_LEVERS[:count] for count in range(7)),
+    *(ALL_LEVERS[2:count] for count in (3, 4)),
+    ("plain", "overlap"),
+    ALL_LEVERS[2:5],
 )
 TWO_BLOCKS = {"num_worker_warps": 4, "occupancy": 2}  # on an SM: one's softmax beside the other's mma
 TILES = {
@@ -945,40 +948,16 @@ def attention_levers() -> Sweep:
     """Each lever alone and on top of others, causal. A candidate's levers are a fact, as in `hopper_levers`."""
 
     def candidate(levers: Levers) -> Candidate:
-        switches = {field: lever in levers for lever, field in ATTENTION_LEVERS.items()}
+        switches = {field: lever in levers for lever, field in ATTENTION_LEVERS.items() if field}
+        parts = COURSE if "plain" in levers else AttentionParts(step=step_together)
 
         def into(o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> None:
             config = AttentionConfig(q.shape[3], 128, 128, causal=True, **switches)
-            attention_launch.configured_into(config, o, lse, q, k, v, scale)
+            attention_launch.configured_into(config, o, lse, q, k, v, scale, parts)
 
-        return forward_by(" + ".join(levers) or "plain", into, True, facts={"levers": list(levers)}, needs=WGMMA)
+        return forward_by(" + ".join(levers) or "together", into, True, facts={"levers": list(levers)}, needs=WGMMA)
 
     return Sweep(attention_problem(True), tuple(map(candidate, ATTENTION_STACKS)), SOME, pairs=SIX_PAIRS, seconds=170)
-
-
-@cute.jit
-def step_in_order(me: Any, k_state: Any, v_state: Any, n_block: cutlass.Int32, masked: cutlass.Constexpr) -> None:
-    """A step of notebook 23 that waits for both products before its softmax."""
-    p, factors = cute.make_rmem_tensor(me.tSrS.shape, cutlass.Float32), cute.make_rmem_tensor(2, cutlass.Float32)
-    me.issue_o(v_state)
-    me.issue_s(k_state)
-    warpgroup.wait_group(0)
-    me.free_v(v_state)
-    me.free_k(k_state)
-    if cutlass.const_expr(masked):
-        me.mask(n_block)
-    me.softmax_step(p, factors)
-    me.rescale(factors)
-    me.tOrP.store(p.load().to(cutlass.BFloat16))
-
-
-def attention_waits() -> Sweep:
-    """The first picture of notebook 23, and the kernel that its levers start from, in one host function."""
-    problem, off = attention_problem(True), dict.fromkeys(("pingpong", "overlap", "few_masks", "longest_first"), False)
-    steps = {"together": {"step": step_in_order}, "plain": {}}
-    hosts = {name: attention_around(step, causal=True, **off) for name, step in steps.items()}
-    candidates = (Candidate(name, CuteLauncher(host, problem), needs=WGMMA) for name, host in hosts.items())
-    return Sweep(problem, tuple(candidates), SOME, pairs=SIX_PAIRS, seconds=20)
 
 
 def attention_tuning() -> Sweep:
@@ -1064,7 +1043,6 @@ SWEEPS: dict[str, Callable[[], Sweep]] = {
     "attention_shapes": lambda: attention_shapes(causal=False),
     "attention_prompts": lambda: attention_shapes(causal=True),
     "attention_levers": attention_levers,
-    "attention_waits": attention_waits,
     "attention_tuning": attention_tuning,
     "attention_backward": attention_backward,
     "decode": decode,

@@ -1,24 +1,9 @@
-"""Small models of compiling: the mean cost of a call, recompilations, the layout of a struct."""
+"""A model of compiling: which calls compile again."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any, Literal, NamedTuple
 
-Way = Literal["nothing kept", "traced each time", "kept", "loaded"]
 Marked = Literal["static", "layout"] | int  # an integer: the mode that mark_compact_shape_dynamic was given
-
-
-def per_call(way: Way, calls: int, trace: float, compile: float, load: float, launch: float) -> float:
-    """µs of a call, on average over the first `calls` calls of a process.
-
-    "traced each time" is a direct call of a @cute.jit function, "loaded" a compiled one that an earlier process saved.
-    """
-    every, once = {
-        "nothing kept": (trace + compile + load + launch, 0.0),
-        "traced each time": (trace + launch, compile + load),
-        "kept": (launch, trace + compile + load),
-        "loaded": (launch, load),
-    }[way]
-    return every + once / calls
 
 
 class DirectCall(NamedTuple):
@@ -52,18 +37,3 @@ def compiled_for(call: DirectCall) -> Hashable:
 def compilations_of(calls: Sequence[DirectCall]) -> int:
     """How many compilations these calls need, one after the other."""
     return len({compiled_for(DirectCall(*call)) for call in calls})
-
-
-def struct_layout(members: Sequence[tuple[int, int]]) -> tuple[tuple[int, ...], int]:
-    """Each member's offset and the size of a struct, in bytes. members: (bytes, alignment) of each, in order.
-
-    A member begins at the next multiple of its alignment; the size is a multiple of the strictest, so that an array of
-    such structs is aligned, too.
-    """
-    offsets, end = [], 0
-    for size, align in members:
-        start = -(-end // align) * align
-        offsets.append(start)
-        end = start + size
-    strictest = max(align for _, align in members)
-    return tuple(offsets), -(-end // strictest) * strictest

@@ -207,19 +207,19 @@ def block_chart(tiles: int, k_tiles: int, stages: int, accumulators: int, parts:
     return Chart(f"{accumulators} accumulator{'s' * (accumulators > 1)}", rows, tuple(spans), TENSOR_CORES)
 
 
-Schedule = Literal["together", "ping-pong", "together, overlap", "ping-pong, overlap"]
+Schedule = Literal["together", "plain", "together, apart", "ping-pong + overlap"]
 
 
-def attention_chart(schedule: Schedule, blocks: int = 3, multiply: int = 2, softmax: int = 5) -> Chart:
+def attention_chart(schedule: Schedule, blocks: int = 3, multiply: int = 2, softmax: int = 3) -> Chart:
     """An attention block's softmax, of two warpgroups, and tensor cores: S and P (P V) of each block of keys.
 
-    blocks: of keys, from the last to block 0. multiply: ticks of one warpgroup's S or P V on all tensor cores.
-    softmax: of one block. together: both warpgroups issue at once, and the tensor cores serve them alternately, so both
-    wait for twice as long. ping-pong: one waits until the other's wgmmas are done; the tensor cores take the group of
-    wgmmas that is ready first. overlap: S of a block is issued before P V of the block before.
+    blocks: of keys, from the last to block 0. multiply, softmax: ticks of one warpgroup that has the units to itself.
+    together, plain: both warpgroups do the same at once, which takes twice as long. apart, ping-pong: one waits until
+    the other's wgmmas are done; the tensor cores take the group of wgmmas that is ready first. plain, overlap: S of a
+    block is multiplied before P V of the block before, which goes on under the softmax.
     """
-    overlap, groups = "overlap" in schedule, 2 if "ping-pong" in schedule else 1
-    ticks = multiply if groups == 2 else 2 * multiply
+    overlap, groups = schedule.startswith("p"), 1 if schedule in ("together", "plain") else 2
+    ticks, softmax = (n * (3 - groups) for n in (multiply, softmax))
     last = blocks - 1
     pairs = [[("P", n + 1), ("S", n)] if n < last else [("S", n)] for n in reversed(range(blocks))]
     order = [*(step for pair in pairs for step in (pair[::-1] if overlap else pair)), ("P", 0)]
@@ -233,7 +233,7 @@ def attention_chart(schedule: Schedule, blocks: int = 3, multiply: int = 2, soft
         if kind == "S":
             ready[group] = end + softmax
             spans.append(Span(f"wg {group}", end, ready[group], block, str(block)))
-            if overlap and block < last:  # P V of the block before is already issued
+            if overlap and block < last:  # P V of the block before
                 _, before = waiting[group].pop(0)
                 free = end + ticks
                 spans.append(Span("mma", end, free, before, f"P{before}"))

@@ -3,8 +3,7 @@
 import re
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.exercises import of_notebook
-from tutorlib.exercises.judges.p21 import CAUSES, Diagnosis, FixExercise
+from tutorlib.exercises.judges.p21 import CAUSES, Diagnosis
 from tutorlib.kernels.bugs.catalogue import BUGS
 from tutorlib.measuring.results import SANITIZER, TOOLS, records
 
@@ -23,9 +22,9 @@ __all__ = [  # what page 21 imports
     "output_of",
     "patch",
     "show_bug",
+    "show_report",
     "show_verdicts",
 ]
-PAGE = "21_bug_hunt"
 MONOSPACE = "font-family: monospace !important; line-height: 1.35"  # exported pages use another font for outputs
 
 
@@ -71,22 +70,17 @@ def patch(source: str, old: str, new: str) -> str:
     return source.replace(old, new)
 
 
-def show_verdicts(*names: str) -> "DataFrame | None":
-    """The verdicts of compute-sanitizer's tools on these bugs, by default on all in the page's order: a row for each
-    bug that a recording has, below the recording's GPU, date and version. If there is none, it prints a line that says
-    so.
-    """
+def show_verdicts() -> "DataFrame | None":
+    """The verdicts of compute-sanitizer's tools on the broken kernels: a row for each that a recording has."""
     import pandas
 
-    names = names or tuple(exercise.bug.name for exercise in of_notebook(PAGE) if isinstance(exercise, FixExercise))
-    tables = {}
+    tables = []
     for found in records(SANITIZER):
-        verdicts = {name: found["verdicts"][name] for name in names if name in found["verdicts"]}
-        rows = {name: [verdict_in_words(by.get(tool)) for tool in TOOLS] for name, by in verdicts.items()}
-        if rows:
-            version = re.findall(r"[\d.]+", found["compute_sanitizer"])[0]  # of "Version 2025.3.1.0 (build …)"
-            heading = f"{found['machine']['gpu']}, {found['date']}, compute-sanitizer {version}"
-            tables[heading] = pandas.DataFrame.from_dict(rows, orient="index", columns=list(TOOLS))
+        version = re.findall(r"[\d.]+", found["compute_sanitizer"])[0]  # of "Version 2025.3.1.0 (build …)"
+        names = [name for name in BUGS if name in found["verdicts"]]
+        print(f"{', '.join(names)}: {found['machine']['gpu']}, {found['date']}, compute-sanitizer {version}")
+        rows = {name: [verdict_in_words(found["verdicts"][name].get(tool)) for tool in TOOLS] for name in names}
+        tables.append(pandas.DataFrame.from_dict(rows, orient="index", columns=list(TOOLS)))
     if not tables:
         print("Nothing was recorded.")
         return None
@@ -98,11 +92,19 @@ def verdict_in_words(verdict: dict[str, Any] | None) -> str:
     if verdict is None:
         return "not recorded"
     if verdict["ended"] != "finished":
-        return verdict["ended"]
+        return verdict["ended"].partition(":")[0]
     if not verdict["errors"]:
-        return "nothing"
-    kind, *_ = re.split(r" between | at |\. ", verdict["first"].removeprefix("Error: "))  # without addresses
-    return f"{verdict['errors']}: {kind}"
+        return "-"
+    kind, *_ = re.split(r" reported | of size | detected", verdict["first"].removeprefix("Error: "))
+    return f"{verdict['errors']} × {kind}"
+
+
+def show_report(*names: str) -> None:
+    """Tools' own words on kernels, as recorded: "memcheck, sgemm"."""
+    for found in records(SANITIZER):
+        for name in names:
+            if lines := found.get("reports", {}).get(name):
+                print(f"{name}, {found['machine']['gpu']}", *lines, "", sep="\n")
 
 
 def output_of(name: str, shape: "Shape", *inputs: "Tensor", source: str = "") -> "Tensor":

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 from unittest import mock
 
 from tutorlib.compiling.dsls import with_reader_line
-from tutorlib.measuring.results import DONE, LATER, LAUNCHES, READY, TORCH, records
+from tutorlib.measuring.results import DONE, LATER, LAUNCHES, PAIRS, READY, TORCH, records
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -74,6 +74,14 @@ def later_rows(found: dict[str, Any]) -> dict[str, dict[str, str]]:
         if us := found.get(DONE, {}).get(way):
             rows[way]["until done"] = host_time(us)
     return rows
+
+
+def show_pairs(gpu: str = "") -> None:
+    """The time of two kernels that depend on each other, by the way in which the second is launched."""
+    for name, found in recorded(PAIRS, gpu):
+        print(f"{name.partition(',')[0]}, µs of two kernels")
+        for way, times in found[PAIRS].items():
+            print(f"  {way:36}", ", ".join(f"{where} {us:.2f}" for where, us in times.items()))
 
 
 def show_new_processes(gpu: str = "") -> None:

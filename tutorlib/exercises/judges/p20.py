@@ -3,27 +3,19 @@
 The sandbox shows this module, and nothing else of the page.
 """
 
-import tempfile
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cache, partial
-from itertools import accumulate
-from math import prod
-from operator import mul
-from pathlib import Path
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from tutorlib.checking.answer import Served
 from tutorlib.checking.exercise import WrongKind
+from tutorlib.checking.part import Filled, HostFunction
 from tutorlib.checking.scenario import Record, raised
-from tutorlib.compiling.dsls import with_reader_line
-from tutorlib.dsl.functions import compilations_noted
-from tutorlib.dsl.refusals import what_to_do
-from tutorlib.failure import Fail, FailureKind, Flaw, failures_in
-from tutorlib.kernels.compiled_once import for_torch
+from tutorlib.compiling.compiled import Compiled
+from tutorlib.failure import Fail, FailureKind, Flaw
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -36,7 +28,7 @@ def need_function(got: Any, task: str) -> Any:
     return got
 
 
-# 20.3: keys of calls --------------------------------------------------------------------------------------------------
+# 20.2: keys of calls --------------------------------------------------------------------------------------------------
 
 ARCH = "sm_90a"
 Given = tuple["list[Tensor]", tuple, str]  # what cache_key takes
@@ -63,158 +55,7 @@ def described(call: Given) -> str:
     return ", ".join([*said, *map(repr, constants), *([] if arch == ARCH else [arch])])
 
 
-# 20.4: a function compiled once, for all calls with torch's tensors ---------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Trial:
-    """Calls of one compiled function, y = 2x, of tutorlib.kernels.doubling.
-
-    before: its arguments before x and y. shapes: of x in each call; columns are contiguous. skipped: elements in front
-    of the last x, which then begins at a multiple of 4 bytes, not of 16.
-    """
-
-    host: str
-    shapes: tuple[tuple[int, ...], ...]
-    before: tuple[int, ...] = ()
-    skipped: int = 0
-
-    def pairs(self, start: int) -> "list[tuple[Tensor, Tensor]]":
-        """x, whose least element is `start`, and a y of zeros for each call."""
-        import torch
-
-        found = []
-        for nth, shape in enumerate(self.shapes, 1):
-            skipped = self.skipped if nth == len(self.shapes) else 0
-            numbers = torch.arange(start - skipped, start + prod(shape), dtype=torch.float32)
-            memory = numbers, torch.zeros_like(numbers)
-            strides = (1, *accumulate(shape[:-1], mul))
-            x, y = (one.as_strided(shape, strides, skipped) for one in memory)
-            found.append((x, y))
-        return found
-
-
-TRIALS = {
-    "vectors of other lengths": Trial("double_on_cpu", ((6,), (3,), (100,), (1,), (8,)), skipped=1),
-    "matrices with contiguous columns": Trial("double_columns_on_cpu", ((4, 6), (3, 5), (7, 2))),
-    "an argument that is no tensor": Trial("double_n_on_cpu", ((4,), (9,)), before=(2,)),
-}
-
-
-def compiled_by(answer: Served, host: str, *arguments: Any) -> Callable[..., None]:
-    """What the answer makes of a host function. Raises CompileFailed, WrongKind and the placeholder's error."""
-    from tutorlib.kernels import doubling
-
-    got = with_reader_line(lambda more: answer(getattr(doubling, host), *arguments))
-    return need_function(got, "the compiled function")
-
-
-def compiled_calls(answer: Served, trial: str, start: int) -> Record:
-    """What a compiled function does in the trial's calls. start: the least element of each x. Raises CompileFailed."""
-    import torch
-    from cutlass import Int32
-
-    (example, to), *_ = TRIALS[trial].pairs(start)
-    before, error = TRIALS[trial].before, ""
-    after: dict[str, Any] = {}
-    with compilations_noted() as made:
-        function = compiled_by(answer, TRIALS[trial].host, *map(Int32, before), example, to)
-        at_once, idle = len(made), bool(to.eq(0.0).all())
-        for x, y in TRIALS[trial].pairs(start):
-            of = f"a call with {tuple(x.shape)}:{x.stride()}"
-            try:
-                function(*before, x, y)
-            except Exception as exception:
-                said = raised(of, exception)
-                error = error or Flaw(said, *failures_in([said, what_to_do(said)]))
-            after[of] = torch.cat((x.flatten(), y.flatten()))
-    return {
-        "y of the example": "untouched" if idle else "written: an example only says how to compile",
-        "compiled function": "for torch's tensors" if all(made) else "for views, which each call makes again",
-        "error": error,
-        "x and y after": after,
-        "number of compilations": len(made),
-        "number of compilations in for_torch itself": at_once,
-    }
-
-
-# 20.5: a compiled function, x *= n, saved in a folder for the next process --------------------------------------------
-
-GET, PUT, CUT_SHORT = "get", "put", "cut short"
-Step = tuple[str, str, int]  # a call of the answer, or a file of another process; the function's name; n
-
-
-class Saveable:
-    """A compiled function. cut_short: whether its process dies while it writes."""
-
-    def __init__(self, n: int, cut_short: bool) -> None:
-        self.n, self.cut_short = n, cut_short
-
-    def __call__(self, *args: Any) -> None:
-        compiled_times(self.n)(*args)
-
-    def export_to_c(self, object_file_path: str, function_name: str, **options: Any) -> None:
-        if self.cut_short:
-            Path(object_file_path).write_bytes(b"half of it")
-            raise OSError("no space left on the device")
-        compiled_times(self.n).export_to_c(object_file_path, function_name, **options)
-
-
-@cache
-def compiled_times(n: int) -> Any:
-    import torch
-
-    from tutorlib.kernels.doubling import times_on_cpu
-
-    return for_torch(times_on_cpu(n), torch.zeros(4), torch.zeros(4))
-
-
-def saved_calls(answer: Served, steps: Sequence[Step]) -> Record:
-    """What each call of the answer does, in a folder that is not there yet.
-
-    result: x of 5 and of 2 elements after calls of the function that the answer returns.
-    """
-    import torch
-
-    record: Record = {}
-    with tempfile.TemporaryDirectory() as around:
-        folder = Path(around, "kernels").absolute()
-
-        def names() -> list[str]:
-            return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
-
-        for nth, (step, name, n) in enumerate(steps, 1):
-            before, error, file = names(), "", f"{name}.o"
-            made: list[Saveable] = []
-            if step == PUT:
-                folder.mkdir()
-                compiled_times(n).export_to_c(str(folder / file), name)
-                continue
-
-            def compile(step: str = step, n: int = n, made: list[Saveable] = made) -> Saveable:
-                made.append(Saveable(n, step == CUT_SHORT))
-                return made[-1]
-
-            results = [torch.arange(5.0), torch.arange(2.0)]
-            try:
-                function = need_function(answer(folder, name, compile), "the function")
-                for x in results:
-                    function(x, x)
-            except Exception as exception:
-                error = raised("it", exception)
-            new = [one for one in names() if one != file and one not in before and step != CUT_SHORT]
-            for part, what in {
-                "error": error,
-                "number of compilations": len(made),
-                "result": torch.cat(results),
-                "saved file": file if file in names() else "",
-                "other new files": ", ".join(new),
-            }.items():
-                record.setdefault(part, {})[f"call {nth}, for {name}"] = what
-    return record
-
-
-# 20.6: launches compiled once, captured in CUDA graphs, and replayed for other inputs ---------------------------------
+# 20.3: launches compiled once, captured in CUDA graphs, and replayed for other inputs ---------------------------------
 #
 # Without a GPU torch.cuda is a stand-in on tensors in host memory, with CUDA's rules for streams, captures and replays.
 # Work runs when it is issued. A capture runs nothing: it keeps the launches on its stream, and torch's operations, for
@@ -445,3 +286,40 @@ def vectors(rng: Random, kinds: str) -> "list[Tensor]":
         )
         for kind in kinds
     ]
+
+
+# 20.4: the second of two kernels --------------------------------------------------------------------------------------
+
+
+class PdlFlaw(FailureKind):
+    """What a kernel does too late, though its result is right."""
+
+    LATE = "weights after the wait"
+
+
+def pair(filled: Filled) -> HostFunction:
+    """The host function around the answer, a kernel."""
+    from cutlass import cute
+
+    from tutorlib.kernels.dependent import launch_pair
+
+    second = filled["scale_kernel"]
+
+    @cute.jit
+    def host(x: cute.Tensor, w: cute.Tensor, y: cute.Tensor) -> None:
+        launch_pair(x, w, y, second)
+
+    return host
+
+
+def late_weights(compiled: Compiled) -> str:
+    """A fault if the kernel that waits loads less before the wait than after it; else ""."""
+    before, wait, after = compiled.ptx.partition("griddepcontrol.wait")
+    loads = [part.count("ld.global") for part in (before.rpartition(".entry")[2], after.partition(".entry")[0])]
+    if not wait or loads[0] >= loads[1]:
+        return ""
+    what = (
+        f"{loads[0]} of its loads come before griddepcontrol_wait and {loads[1]} after it: the weights do not depend "
+        "on what the first kernel does."
+    )
+    return Flaw(what, PdlFlaw.LATE)

@@ -5,9 +5,9 @@ from tutorlib import lazy
 __getattr__ = lazy(
     __name__,
     {
-        "hopper": "attend_tile attention_kernel",
+        "hopper": "attention_kernel",
         "launch": "forward_by_tiles",
         "operator": "left_to_torch scaled_dot_product_attention",
-        "roles": "TURN_BARRIER AttentionParts OnlineSoftmax softmax_first",
+        "roles": "TURN_BARRIER AttentionParts softmax_first step_together",
     },
 )

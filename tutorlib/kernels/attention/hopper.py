@@ -275,7 +275,7 @@ def launch_attention(
     kernel.launch(grid=grid, block=(config.threads, 1, 1), **stream)
 
 
-def make_attention(config: AttentionConfig) -> Callable[..., None]:
+def make_attention(config: AttentionConfig, parts: AttentionParts = COURSE) -> Callable[..., None]:
     """The host function attention(q, k, v, o, lse, scale, counter, blocks, stream), as for `launch_attention`."""
 
     @cute.jit
@@ -290,6 +290,6 @@ def make_attention(config: AttentionConfig) -> Callable[..., None]:
         blocks: Int32,
         stream: CUstream,
     ) -> None:
-        launch_attention((q, k, v, o), lse, scale, config, queue=(counter, blocks), stream=stream)
+        launch_attention((q, k, v, o), lse, scale, config, parts, (counter, blocks), stream=stream)
 
     return attention

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from tutorlib.kernels.attention import tiles
 from tutorlib.kernels.attention.hopper import make_attention
+from tutorlib.kernels.attention.roles import COURSE, AttentionParts
 from tutorlib.kernels.attention.schedule import MMA_M, AttentionConfig
 from tutorlib.kernels.hopper.launch import compile_for_torch, max_clusters
 from tutorlib.machine import device
@@ -153,8 +154,8 @@ def attention_fakes(config: AttentionConfig) -> tuple[Any, ...]:
 
 
 @cache
-def compiled_attention(config: AttentionConfig) -> Any:
-    return compile_for_torch(make_attention(config), *attention_fakes(config))
+def compiled_attention(config: AttentionConfig, parts: AttentionParts = COURSE) -> Any:
+    return compile_for_torch(make_attention(config, parts), *attention_fakes(config))
 
 
 def forward_into(
@@ -206,10 +207,18 @@ def power_of_two(n: int) -> int:
 
 
 def configured_into(
-    config: AttentionConfig, o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float
+    config: AttentionConfig,
+    o: Tensor,
+    lse: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    scale: float,
+    *parts: AttentionParts,
 ) -> None:
     """As `forward_into`, in this configuration, which is causal as the tensors are; its head_dim is at least theirs."""
-    compiled_attention(config)(q, k, v, o, lse, scale, next_counter() if config.persistent else None, max_clusters(1))
+    counter = next_counter() if config.persistent else None
+    compiled_attention(config, *parts)(q, k, v, o, lse, scale, counter, max_clusters(1))
 
 
 spare_counters: dict[int, list[Tensor]] = defaultdict(list)  # of a device

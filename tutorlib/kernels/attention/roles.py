@@ -325,6 +325,24 @@ def step(
 
 
 @cute.jit
+def step_together(
+    me: Consumer, k_state: PipelineState, v_state: PipelineState, n_block: Int32, masked: cutlass.Constexpr
+) -> None:
+    """P V of the block before, and S of this block; then its softmax, with no wgmma of this warpgroup in flight."""
+    me.issue_o(v_state)
+    me.issue_s(k_state)
+    warpgroup.wait_group(0)
+    me.free_v(v_state)
+    me.free_k(k_state)
+    if cutlass.const_expr(masked):
+        me.mask(n_block)
+    p, factors = cute.make_rmem_tensor(me.tSrS.shape, Float32), cute.make_rmem_tensor(2, Float32)
+    me.softmax_step(p, factors)
+    me.rescale(factors)
+    me.tOrP.store(p.load().to(BFloat16))
+
+
+@cute.jit
 def produce_blocks(loads: BlockLoads, n_blocks: Int32) -> None:
     """K one block ahead of V: the order in which the consumers need them."""
     k_state = make_pipeline_state(PipelineUserType.Producer, loads.stages)

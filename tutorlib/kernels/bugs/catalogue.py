@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tutorlib.kernels.cpp import tiles
 from tutorlib.machine.features import MMA_SYNC, TMA, Feature
-from tutorlib.problems.catalogue import UNIT_ROUNDOFF, accumulation, gemm, softmax, transpose
+from tutorlib.problems.catalogue import UNIT_ROUNDOFF, accumulation, gemm, softmax
 from tutorlib.problems.problem import Operand, Problem, Shape
 
 if TYPE_CHECKING:
@@ -57,7 +57,6 @@ class Bug:
     wrong_at: the shape that the report is about, small enough to be simulated.
     fix_shapes: shapes at which a fixed kernel is tested; the broken one fails at one of them.
     refuses: takes a shape, returns the condition of the kernel's contract that it violates, or "".
-    lean: beginnings of shared-memory opcodes whose wavefronts must be minimal, if waste is the bug.
     """
 
     file: str
@@ -67,7 +66,6 @@ class Bug:
     fix_shapes: tuple[Shape, ...]
     right_at: Shape = ()
     refuses: Callable[[Shape], str] = lambda shape: ""
-    lean: tuple[str, ...] = ()
     needs: Feature = MMA_SYNC
 
     @property
@@ -243,25 +241,6 @@ BUGS = {
             fix_shapes=((40, 50, 60), (17, 33, 7), (16, 16, 16)),
         ),
         Bug(
-            file="channels_last.cu",
-            launch=CudaLaunch(
-                grid=lambda shape: (tiles(shape[1], 32), tiles(shape[0], 32)), block=lambda shape: (32, 8)
-            ),
-            problem=replace(transpose("fp32"), name="channels_last", inputs=(X,), output=Operand("y", "NM", "fp32")),
-            wrong_at=(64, 100),
-            fix_shapes=((64, 96), (64, 100), (3, 50)),  # rows of whole sectors first: there nothing may be wasted
-            lean=("ld.shared", "st.shared"),
-        ),
-        Bug(
-            file="row_sums.cu",
-            launch=CudaLaunch(grid=lambda shape: (tiles(shape[0], 64),), block=lambda shape: (64,)),
-            problem=sums_of("row_sums", "MN", (X,), lambda x: x.sum(-1), "M"),
-            right_at=(1, 64),
-            wrong_at=(70, 64),
-            fix_shapes=((70, 64), (2, 96)),
-            refuses=multiples(M=1, N=32),
-        ),
-        Bug(
             file="gemv.cu",
             launch=CudaLaunch(grid=lambda shape: (tiles(shape[0], 4),), block=lambda shape: (128,)),
             problem=sums_of(
@@ -271,22 +250,6 @@ BUGS = {
             wrong_at=(10, 384),
             fix_shapes=((10, 384), (4, 128), (5, 256)),
             refuses=multiples(M=1, K=128),
-        ),
-        Bug(
-            file="sum_parts.py",
-            launch=CuteLaunch("sum_parts"),
-            problem=sums_of("sum_parts", "SN", (Operand("parts", "SN", "fp32"),), lambda x: x.sum(0), "N", "sums"),
-            wrong_at=(5, 512),
-            fix_shapes=((5, 512), (1, 256), (2, 256)),
-            refuses=multiples(S=1, N=256),
-        ),
-        Bug(
-            file="tile_gemm.cu",
-            launch=CudaLaunch(grid=lambda shape: (shape[1] // 32, shape[0] // 32), block=lambda shape: (128,)),
-            problem=replace(gemm("bf16"), name="tile_gemm"),
-            wrong_at=(64, 32, 48),
-            fix_shapes=((64, 32, 48), (32, 64, 16)),
-            refuses=multiples(M=32, N=32, K=16),
         ),
         Bug(
             file="linear.py",
