@@ -16,7 +16,7 @@
 # > coarse nor too fine, launch as cheaply as PyTorch does, replay launches from a CUDA graph, let a kernel start before
 # > its predecessor has ended, and save kernels for the next process and for other GPUs.
 # >
-# > **It takes** about 80 minutes, on any machine.
+# > **It takes** about 80 minutes, on any machine, with a good place to stop in the middle.
 
 # %%
 import cutlass
@@ -380,6 +380,8 @@ def for_torch(host, *arguments):
 
 
 # %% [markdown]
+# This is a good place to stop.
+#
 # ## Compiled once and for all
 #
 # The next process starts from scratch. `export_to_c` writes a compiled function, host code and kernel, to an object

@@ -23,7 +23,7 @@ PATHS = {  # ways through the course: its pages, and what the reader has at the 
     "cuTile only": ("00 06-08 22", "GEMMs in bf16 and FP8, and attention, all in tiles"),
     "I know CUDA": ("00-05 10 14 15", "a Hopper GEMM as fast as cuBLAS"),
     "attention on Hopper": ("00-07 10-15 22 23", "a Hopper GEMM, and causal attention faster than cuDNN's"),
-    "all of it": ("00-23", "all of these, Blackwell, fused layers, CUDA graphs, fifteen bugs found"),
+    "all of it": ("00-23", "all of these, Blackwell, fused layers, CUDA graphs, eleven bugs found"),
 }
 PARTS = {  # by their first pages
     "00": "Layouts and first kernels",
