@@ -659,7 +659,7 @@ check("21.20", fix_softmax)
 # The author reused a helper for sums to find a maximum, but 0 is the identity of addition and not of the maximum. So
 # `top` is never negative. Softmax hides this: a number subtracted from the whole row cancels. But below about −87 the
 # exponentials are subnormal and lose digits, and if the whole row is below −104, all are 0, and the division gives NaN.
-# Next time: test a reduction with inputs that lie on one side of its identity.
+# Next time: test a reduction with inputs on one side of its identity.
 #
 # </details>
 #

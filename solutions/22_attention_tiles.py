@@ -492,7 +492,7 @@ for shape in decoding.shapes:
 # **Exercise 22.6** (about 10 lines). Complete the decoding. In `decode_parts`, write the loop over the block's tiles of
 # keys, `run` of them from `split * run` on, and compute `part` (ROWS, d), its output divided by its total, and `logs`
 # (ROWS, 1), its log-sum-exp. In `decode`, choose `splits`: the largest number for which all blocks run at once, one on
-# each SM, but at most one for each tile of keys, and at least one. What does a block hand over whose tiles all lie past
+# each SM, but at most one for each tile of keys, and at least one. What does a block store whose tiles are all past
 # the last key? `check` calls `decode` for GPUs with few SMs.
 
 

@@ -591,7 +591,7 @@ for mask in ("full", "causal"):
             )
 
 # %% [markdown]
-# With a causal mask the CuTe kernel is ahead everywhere, by 12% to 18% at head_dim 128. Without one, it lies between 3%
+# With a causal mask the CuTe kernel is ahead everywhere, by 12% to 18% at head_dim 128. Without one, it is between 3%
 # behind and 14% ahead. (FlashAttention-3 was not timed here.) At head_dim 64 the peak is out of reach: the exponentials
 # take as long as before, and the GEMMs half.
 #
