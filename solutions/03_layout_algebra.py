@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 80
+#     minutes: 100
 #     summary: Compose, divide, repeat, invert. You write the operators that cut a matrix for blocks and threads.
 # ---
 
@@ -18,7 +18,7 @@
 # > **After this page you can** cut a matrix into tiles, arrange threads over a tile, predict the results of CuTe's
 # > operators and tell when they are wrong, and bound the width of a copy.
 # >
-# > **It takes** about 80 minutes, without a GPU. After exercise 03.5 is a good place to stop.
+# > **It takes** about 100 minutes, without a GPU. After exercise 03.5 is a good place to stop.
 
 # %%
 import tensor_layouts as tl
@@ -31,8 +31,9 @@ from tutorlib import (
 
 # %% [markdown]
 # `tl` is `tensor_layouts`, which has all operators in Python. Where an exercise needs an operator of an earlier one,
-# call `tl`'s, solved or not: `tl.coalesce`, `tl.compose`. CuTe's own algebra runs on the CPU, too: `ask` puts questions
-# to it and returns layouts or numbers, or `Refused`; the next cell's `cute_says` asks one and returns `text`.
+# call `tl`'s, solved or not: `tl.coalesce`, `tl.compose`. CuTe's own algebra runs on the CPU, too: `ask` sends CuTe a
+# list of questions and returns layouts or numbers, or `Refused`. The next cell's `cute_says` asks one and returns the
+# answer as text.
 
 
 # %%
@@ -137,15 +138,16 @@ show_picked("(4,8):(8,1)", ["2:1", "4:8", "8:2", "5:3"])
 
 # %% [markdown]
 # Let A be (4,8):(8,1), by rows. 2:1 ends inside the first column: 2:8. 4:8 steps over whole columns, two at a time:
-# 4:2. 8:2 runs through several columns. Follow it through A's modes; `left` elements remain, `step` apart, counted in
-# this mode's coordinate:
+# 4:2. 8:2 runs through several columns. Follow it through A's modes. `left` elements are still to be placed; they are
+# `step` apart, in units of this mode:
 #
 # | mode of A | left | step | |
 # |---|---|---|---|
 # | 4:8 | 8 | 2 | a column has room for two, rows 0 and 2: append 2:16 |
 # | 8:1 | 4 | 1 | they fill four neighboring columns: append 4:1 |
 #
-# So the result is (2,4):(16,1). 5:3 has none: rows 0 and 3 are 24 apart, and the next element is back in row 2.
+# So the result is (2,4):(16,1). 5:3 has none: rows 0 and 3 are 24 apart, and the next element is back in row 2. But 2:3
+# has one, 2:24: it ends in row 3, though 3 does not divide 4.
 #
 # **Exercise 03.3** (about 9 lines). Complete `compose(a, b)`. Find a condition for each of the four pictures. Then
 # either set `take`, the number of elements that this mode takes; or change `step` and go on to the next mode; or raise
@@ -201,8 +203,8 @@ show_complement("4:2", 24)
 # %% [markdown]
 # > Every offset below the bound is L(i) + L\*(j) in exactly one way, and the offsets of the complement L\* ascend.
 #
-# 2:1 fills the gap in front of stride 2, and 3:8 goes on behind. What if L has several modes, in any order? And why has
-# (2,2):(1,3) no complement?
+# 2:1 fills the gaps between the tile's elements; 3:8 repeats the filled block of eight. What if L has several modes, in
+# any order? And why has (2,2):(1,3) no complement?
 #
 # **Exercise 03.4** (about 6 lines). Complete `complement(layout, bound)`, for layouts without strides of 0. Round
 # the last extent up. If there is no complement, raise `ValueError`.
@@ -249,7 +251,7 @@ print(text(logical_divide(layout("(4,6):(6,1)"), layout("4:2"))))
 
 # %% [markdown]
 # The complement's bound is the *size* of A, since B lists indices. If the tile does not divide, the number of tiles is
-# rounded up: 10:1 ⊘ 4:1 has three, the third past the end, so a kernel needs a predicate.
+# rounded up: 10:1 ⊘ 4:1 has three, and the third reaches past the end, so a kernel needs a predicate.
 #
 # ## Zipped divide: a tile for each block
 #
@@ -334,14 +336,16 @@ print("4 ⊘", cute_says("logical_divide", layout("(10,2):(2,1)"), layout("4:1")
 # The second was said to be safe: [CuTe's
 # documentation](https://docs.nvidia.com/cutlass/media/docs/cpp/cute/02_layout_algebra.html#computing-composition) asks
 # for a B that is *injective* (it picks no element twice) to compose it mode by mode, and this one is. None of the four
-# can happen if all extents and strides are powers of two and B is injective. Otherwise test the law: `all(R(i) ==
-# A(B(i)) for i in range(size(B)))`. The cure for the fourth is zipped divide: it cuts each mode on its own.
+# can happen if all extents and strides are powers of two and what picks elements, B or the tile, is injective: its
+# modes then own different bits of the index, so no sum carries and every quotient is whole. Otherwise test the law:
+# `all(R(i) == A(B(i)) for i in range(size(B)))`. The cure for the fourth is zipped divide: it cuts each mode on its
+# own.
 #
 # ## Products: repeat a block
 #
-# A product builds a layout from copies. Say four threads share a 2×8 tile, four elements each, and every place of the
-# tile needs its number, thread + 4 · value. `threads`, (2,2):(2,1), numbers one element of each thread; four copies of
-# this block number the tile. (In `values`, the stride of the extent 1 is never used.)
+# A product builds a layout from copies. Say four threads share a 2×8 tile, four elements each. We want a layout that
+# gives each place of the tile the number thread + 4 · value. `threads`, (2,2):(2,1), numbers one element of each
+# thread; four copies of this block number the tile. (In `values`, the stride of the extent 1 is never used.)
 #
 # The **logical product**, A ⊗ B, lists the copies of a block A in the order of a grid B. The complement A\*, with room
 # for cosize(B) copies (the bound size(A) · cosize(B)), says where they can begin:
@@ -533,7 +537,7 @@ print("yours:", [begin + share(17, value) for value in range(4)])
 
 # %% [markdown]
 # If the rows are padded to 40 elements, or the matrix is stored in blocks, only `matrix` changes. The kernels of this
-# course do these two steps with `cute.local_tile` and `thr_copy.partition_S` (notebook 05).
+# course do these two steps with `cute.local_tile` and `partition_S` (notebook 05).
 #
 # ## What to remember
 #

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 95
+#     minutes: 120
 #     summary: Copy kernels, from one element at a time to TMA, beside torch's own copy, and a transpose of your own.
 # ---
 
@@ -12,13 +12,13 @@
 # is a copy with arithmetic in the middle.
 #
 # You climb a ladder of copy kernels. All have the same entry point, a host function `copy(src, dst)` for two row-major
-# matrices. On an H200 its first rung has 0.02 of the speed of torch's copy, its third 1.00. *Bandwidth* on this page
+# matrices. On an H200 its first rung has 0.02 of the speed of torch's copy, its third 0.99. *Bandwidth* on this page
 # counts every byte twice: read once, written once.
 #
 # > **After this page you can** write coalesced copies and a TiledCopy, move data through shared memory by cp.async and
 # > by TMA with each wait and barrier in its place, and remove bank conflicts with a swizzle.
 # >
-# > **It takes** about 95 minutes, on any machine; speed needs a GPU (sm_80), TMA a Hopper. Without one, the course's
+# > **It takes** about 120 minutes, on any machine; speed needs a GPU (sm_80), TMA a Hopper. Without one, the course's
 # > own measurements are shown. After rung 3 is a good place to stop.
 
 # %%
@@ -133,8 +133,8 @@ def coalesced(src: cute.Tensor, dst: cute.Tensor):
 check("05.1", coalesced)
 
 # %% [markdown]
-# Both for a matrix of 4,096×16,384, as multiples of the coalesced copy's time, sectors touched by loads and stores,
-# sectors that L2 delivered, and bytes of device memory:
+# Here are both copies of a 4,096×16,384 matrix. Each number is a multiple of the coalesced copy's: its time, the
+# sectors that loads and stores touch, the sectors that L2 delivers, the bytes of device memory.
 
 # %%
 show_counts(
@@ -180,7 +180,7 @@ for gpu, copied in (("NVIDIA H200", 2.14e12), ("NVIDIA H100 80GB HBM3", 1.90e12)
 
 # %% [markdown]
 # Both GPUs have the same SMs and similar latencies, and an H100's memory is slower: the same 4 KiB in flight are 0.63
-# of torch's speed there, 0.51 on an H200.
+# of torch's speed there, 0.51 on an H200. Latency grows with the load, so 9 KiB is the least that can be enough.
 #
 # ## Rung 3: 128 bits at a time
 #
@@ -298,9 +298,9 @@ check("05.2", vectorized)
 show_sweep("copy_rungs")
 
 # %% [markdown]
-# Loads first, or vectors: either alone brings five sixths of the gain or more. Both put more bytes in flight. The wider
-# tile and more threads each add a little. The ± is the spread within one run; between two days a kernel's speed, as a
-# fraction of torch's, differed by up to 1%.
+# Loads first or vectors: either alone brings at least five sixths of the gain. Both put more bytes in flight. The wider
+# tile and more threads each add a little. The ± is the spread within one run; between two days a kernel's fraction of
+# torch's speed differed by up to 0.01.
 #
 # **Keep this:** a fast copy has wide accesses, neighboring elements in neighboring threads, and many loads in flight
 # before any thread waits. The TiledCopy provides the first two; the order of your lines the third.
@@ -376,7 +376,7 @@ check("05.3", staged)
 show_ladder("05.2", "05.3")
 
 # %% [markdown]
-# The tile makes it slower, not cp.async: in the table of rung 3, *+ both* has this tile of 128×64, from Eric
+# Probably the tile makes it slower, not cp.async: in the table of rung 3, *+ both* has this tile of 128×64, from Eric
 # Schreiber's [Demystifying CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a), and the same
 # 0.96. The gain of cp.async is that between the issue and the wait a thread can do other work. A copy kernel has none;
 # a GEMM has. Below, with one buffer (one *stage*) the arithmetic waits for every tile; with more, the next tiles are in
@@ -390,9 +390,9 @@ show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=6) for 
 #
 # Hopper has an engine for tiles, the **Tensor Memory Accelerator**. One thread gives it a descriptor (the matrix's
 # address and shape, and the tile's shape) and a tile's coordinate; TMA computes all addresses, fetches the tile into
-# shared memory, and reports the bytes that have arrived to an **mbarrier**, a counter in shared memory that threads can
-# wait on. It stores a tile, too. No predicates: elements outside the matrix are filled with zeros by a load and skipped
-# by a store. Rows must begin at multiples of 16 bytes.
+# shared memory, and reports to an **mbarrier** how many bytes have arrived. An mbarrier is a counter in shared memory
+# that threads can wait on. TMA stores tiles, too. It needs no predicates: a load fills elements outside the matrix with
+# zeros, and a store skips them. Rows must begin at multiples of 16 bytes.
 #
 # An mbarrier counts two things: arrivals of threads, and bytes. Its **phase** completes when none of either is pending,
 # and the arrival count starts over. A wait names the *parity* of a phase, and returns once the latest phase of that
@@ -630,8 +630,8 @@ explain("05.5", transpose, shape=(TURN, TURN))
 show_ladder("05.5")
 
 # %% [markdown]
-# The first row has plain layouts, the second is yours, and each row below differs from yours in one thing. What keeps
-# it from the speed of torch's copy?
+# The first row has plain layouts, the second is yours. Each row below is yours with another number of threads, tile,
+# order of blocks or access, or with registers in place of cp.async. What keeps it from the speed of torch's copy?
 
 # %%
 show_sweep("transposes").iloc[[0, 2, 1, 3, 6, 7, 8, 10, 13]]
@@ -639,7 +639,7 @@ show_sweep("transposes").iloc[[0, 2, 1, 3, 6, 7, 8, 10, 13]]
 # %% [markdown]
 # Half of the missing tenth is the size of an access: with loads and stores of 16 bytes the transpose has 0.94, although
 # its reads of the tile then take two wavefronts each. Word by word, cp.async is a little slower than registers. The
-# number of threads, the size of the tile and the order of the blocks bring 2% at most.
+# number of threads, the size of the tile and the order of the blocks gain 2% at most. The other half is unexplained.
 #
 # ## What to remember
 #
