@@ -1049,9 +1049,8 @@ SWEEPS: dict[str, Callable[[], Sweep]] = {
 }
 
 
-def launch_for_profiler(name: str) -> None:
+def launch_for_profiler(sweep: Sweep) -> None:
     """Call the baseline and each kernel of a sweep at its first shape, the second call of each for ncu to look at."""
-    sweep = SWEEPS[name]()
     work = Work(sweep.problem, sweep.shapes[0])
     work.refill(new_generator())
     calls: list[Call] = [partial(sweep.problem.baseline, work.output.tensor, *work.inputs)]

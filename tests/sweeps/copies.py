@@ -1,0 +1,194 @@
+"""Page 05's copies and transposes with one thing changed at a time: python -m tests.sweeps.copies [NAME…]
+
+Each of SWEEPS, or those named, on the GPU at hand: seconds each. To figures/data/sweeps/GPU_NAME.json.
+"""
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from inspect import unwrap
+from itertools import product
+
+from cutlass import const_expr, cute
+from cutlass.cute.nvgpu import CopyUniversalOp, cpasync
+from cutlass.memory import SmemAllocator
+
+from tutorlib.cli import run_sweep
+from tutorlib.course.answers import load_answers
+from tutorlib.instruments.sweep import Candidate, Sweep
+from tutorlib.measuring import counters
+from tutorlib.measuring.launchers import CuteLauncher
+from tutorlib.problems.catalogue import copy, transpose
+from tutorlib.problems.problem import Problem
+
+PAGE = unwrap(load_answers("05_copy_kernels")["05.5"]).__globals__
+tile_of_block, grid_for, vectors_along_rows = (PAGE[n] for n in ("tile_of_block", "grid_for", "vectors_along_rows"))
+
+Host = Callable[[cute.Tensor, cute.Tensor], None]  # takes src and dst, matrices of whole tiles by rows
+COUNTED = ("L1_LOADED", "L1_STORED", "L2_READ", "L2_WRITTEN", "MEMORY_READ", "MEMORY_WRITTEN")
+TILE, WIDE, TURN = (128, 64), (64, 128), (64, 64)
+DOWN = 128, 1  # an area along whose rows a warp runs down a column
+
+
+def tiled_copy(src, vector, area, threads, operation=None, words=False):
+    """Threads, each with a vector of so many elements, along the rows of an area. words: copied by single elements."""
+    bits = src.element_type.width * (1 if words else vector)
+    atom = cute.make_copy_atom(operation or CopyUniversalOp(), src.element_type, num_bits_per_copy=bits)
+    return vectors_along_rows(atom, vector, area, threads)
+
+
+def pieces(part, together):
+    """Where the vectors of a partition (V, M, N) are: all of them, or one after the other."""
+    return [(None, None, None)] if together else product([None], *map(range, part.shape[1:]))
+
+
+def by_registers(tile=TILE, threads=128, vector=8, loads_first=True, area=None) -> Host:
+    """A copy. loads_first: all loads of a thread before its first store. area: of its threads; or the tile."""
+    area = area or tile
+
+    @cute.kernel
+    def kernel(src: cute.Tensor, dst: cute.Tensor, tiled: cute.TiledCopy):
+        mine = tiled.get_slice(cute.arch.thread_idx()[0])
+        from_src, to_dst = mine.partition_S(tile_of_block(src, tile)), mine.partition_D(tile_of_block(dst, tile))
+        registers = cute.make_fragment_like(from_src)  # (V, M, N)
+        for at in pieces(from_src, loads_first):
+            cute.copy(tiled, from_src[at], registers[at])
+            cute.copy(tiled, registers[at], to_dst[at])
+
+    @cute.jit
+    def host(src: cute.Tensor, dst: cute.Tensor):
+        tiled = tiled_copy(src, vector, area, threads)
+        kernel(src, dst, tiled).launch(grid=grid_for(src, tile), block=(threads, 1, 1))
+
+    return host
+
+
+def directed(loads, stores) -> Host:
+    """A copy through shared memory, by single elements. loads, stores: the areas of their threads."""
+
+    @cute.kernel
+    def kernel(src: cute.Tensor, dst: cute.Tensor, load: cute.TiledCopy, store: cute.TiledCopy):
+        padded = cute.make_layout(TILE, stride=(TILE[1] + 2, 1))  # rows of 33 words of bf16: no bank conflicts
+        tile = SmemAllocator().allocate_tensor(src.element_type, padded, byte_alignment=128)
+        mine, others = (each.get_slice(cute.arch.thread_idx()[0]) for each in (load, store))
+        through(load, mine.partition_S(tile_of_block(src)), mine.partition_D(tile))
+        cute.arch.sync_threads()
+        through(store, others.partition_S(tile), others.partition_D(tile_of_block(dst)))
+
+    @cute.jit
+    def host(src: cute.Tensor, dst: cute.Tensor):
+        load, store = (tiled_copy(src, 1, area, 128) for area in (loads, stores))
+        kernel(src, dst, load, store).launch(grid=grid_for(src), block=(128, 1, 1))
+
+    return host
+
+
+def through(tiled, source, target, read=None):
+    """Through registers. read: copies to them where the same elements come in other vectors."""
+    registers = cute.make_rmem_tensor(target.shape, target.element_type)
+    cute.copy(read or tiled, source, cute.make_tensor(registers.iterator, cute.make_layout(source.shape)))
+    cute.copy(tiled, registers, target)
+
+
+def tile_of(order, block, high, wide):
+    """The coordinate (down, across) of a block's tile of src, in the order of its rows, columns or squares of 8×8."""
+    if order == "columns":
+        return block % high, block // high
+    if order == "rows":
+        return block // wide, block % wide
+    square, within = block // 64, block % 64
+    return square // (wide // 8) * 8 + within // 8, square % (wide // 8) * 8 + within % 8
+
+
+def turned(tile=TURN, threads=256, registers=False, swizzle=(5, 0, 6), order="rows", vector=1) -> Host:
+    """A transpose through shared memory. registers: on the way there, in place of cp.async."""
+
+    @cute.kernel
+    def kernel(src: cute.Tensor, dst: cute.Tensor, load: cute.TiledCopy, read: cute.TiledCopy, store: cute.TiledCopy):
+        down, across = tile_of(order, cute.arch.block_idx()[0], src.shape[0] // tile[0], src.shape[1] // tile[1])
+        memory = SmemAllocator().allocate_array(src.element_type, tile[0] * tile[1], byte_alignment=128)
+        plain = cute.make_layout(tile, stride=(tile[1], 1)), cute.make_layout(tile[::-1], stride=(1, tile[1]))
+        mixed = (cute.make_composed_layout(cute.make_swizzle(*swizzle), 0, one) for one in plain)
+        by_rows, by_columns = (cute.make_tensor(memory, layout) for layout in mixed)
+        loads, reads, stores = (each.get_slice(cute.arch.thread_idx()[0]) for each in (load, read, store))
+        from_src, to_tile = loads.partition_S(cute.local_tile(src, tile, (down, across))), loads.partition_D(by_rows)
+        if const_expr(registers):
+            through(load, from_src, to_tile)
+        else:
+            cute.copy(load, from_src, to_tile)
+            cute.arch.cp_async_commit_group()
+            cute.arch.cp_async_wait_group(0)
+        cute.arch.sync_threads()
+        to_dst = stores.partition_D(cute.local_tile(dst, tile[::-1], (across, down)))
+        through(store, reads.partition_S(by_columns), to_dst, read)
+
+    @cute.jit
+    def host(src: cute.Tensor, dst: cute.Tensor):
+        mode = cpasync.LoadCacheMode.GLOBAL if vector == 4 else cpasync.LoadCacheMode.ALWAYS
+        load = tiled_copy(src, vector, tile, threads, None if registers else cpasync.CopyG2SOp(cache_mode=mode))
+        read, store = (tiled_copy(src, vector, tile[::-1], threads, words=words) for words in (True, False))
+        blocks = cute.size(src) // (tile[0] * tile[1])
+        kernel(src, dst, load, read, store).launch(grid=(blocks, 1, 1), block=(threads, 1, 1))
+
+    return host
+
+
+def sweep_of(problem: Problem, shapes, hosts: dict[str, Host], counted=(), pairs=10) -> Sweep:
+    candidates = tuple(Candidate(name, CuteLauncher(host, problem)) for name, host in hosts.items())
+    return Sweep(problem, candidates, shapes, counted, pairs, module=__spec__.name)
+
+
+def copy_naive() -> Sweep:
+    """What the naive copy pays for: loads or stores down a column, rows whose pitch is a power of two."""
+    one_by_one = partial(by_registers, vector=1, loads_first=False)
+    hosts = {"naive": one_by_one(area=DOWN), "coalesced": one_by_one()}
+    for (loads, load), (stores, store) in product({"down": DOWN, "along": TILE}.items(), repeat=2):
+        hosts[f"loads {loads}, stores {stores}"] = directed(load, store)
+    counted = tuple(getattr(counters, name) for name in COUNTED)
+    return sweep_of(copy("bf16"), ((4096, 16384), (4096, 16448)), hosts, counted)
+
+
+def copy_rungs() -> Sweep:
+    """Rung 3's changes to rung 2, one at a time."""
+    hosts = {
+        "rung 2: one element at a time": by_registers(vector=1, loads_first=False),
+        "+ all loads before the first store": by_registers(vector=1),
+        "+ vectors of 16 bytes": by_registers(loads_first=False),
+        "+ both": by_registers(),
+        "+ both, tile 64×128": by_registers(WIDE),
+        "+ both, tile 64×128, 256 threads": by_registers(WIDE, 256),
+    }
+    return sweep_of(copy("bf16"), ((32768, 16384),), hosts)
+
+
+def transposes() -> Sweep:
+    """The answer of 05.5, which is the third, with one thing changed at a time; then with 16 bytes an access."""
+    by_16 = partial(turned, vector=4, swizzle=(3, 2, 6))
+    hosts = {
+        "plain layouts, through registers": turned(registers=True, swizzle=(0, 0, 6)),
+        "swizzled, through registers": turned(registers=True),
+        "swizzled, by cp.async": turned(),
+        "blocks by columns": turned(order="columns"),
+        "blocks in squares of 8×8": turned(order="squares"),
+        "128 threads": turned(threads=128),
+        "512 threads": turned(threads=512),
+        "tiles of 32×32": turned((32, 32), swizzle=(5, 0, 5)),
+        "tiles of 64×128": turned(WIDE, swizzle=(5, 0, 7)),
+        "tiles of 128×64": turned(TILE),
+        "16 bytes an access": by_16(),
+        "16 bytes, tiles of 64×128": by_16(WIDE, swizzle=(3, 2, 7)),
+        "16 bytes, blocks in squares of 8×8": by_16(order="squares"),
+    }
+    return sweep_of(transpose("fp32"), ((16384, 16384),), hosts, pairs=8)
+
+
+SWEEPS = {made.__name__: made for made in (copy_naive, copy_rungs, transposes)}
+
+
+def main(*names: str) -> None:
+    for name in names or SWEEPS:
+        print(run_sweep(name, SWEEPS[name](), seconds=None, resume=False))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,30 @@
+"""Page 05's sweeps: each kernel is right, and the records have their names, shapes and counters."""
+
+from importlib import import_module
+
+import pytest
+
+from tests.sweeps.copies import SWEEPS
+from tutorlib.checking.running import find_simulated_fault
+from tutorlib.measuring.results import all_sweep_results
+from tutorlib.measuring.simulated_launchers import simulated_cute
+
+EACH = [(name, candidate) for name, made in SWEEPS.items() for candidate in made().candidates]
+
+
+@pytest.mark.parametrize(("name", "candidate"), EACH, ids=lambda part: getattr(part, "name", part))
+def test_each_kernel_is_right(name, candidate):
+    problem, shape = candidate.launcher.problem, (512, 1024) if "squares" in candidate.name else (128, 256)
+    assert find_simulated_fault(problem, simulated_cute(candidate.launcher.host, problem), shape) is None
+
+
+@pytest.mark.parametrize("name", SWEEPS)
+def test_the_records_are_of_these_kernels(name):
+    sweep = SWEEPS[name]()
+    names = [candidate.name for candidate in sweep.candidates]
+    assert import_module(sweep.module).SWEEPS is SWEEPS  # where ncu's process looks
+    for found in all_sweep_results(name):
+        assert (found.names, found.shapes) == (names, list(sweep.shapes))
+        assert {point.measurement.n for point in found.points} == {sweep.pairs}
+        assert not found.counters or list(found.counters) == names
+        assert all(tuple(counted) == sweep.counters for counted in found.counters.values())
