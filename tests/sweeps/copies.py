@@ -3,17 +3,18 @@
 Each of SWEEPS, or those named, on the GPU at hand: seconds each. To figures/data/sweeps/GPU_NAME.json.
 """
 
-import sys
 from collections.abc import Callable
 from functools import partial
 from inspect import unwrap
 from itertools import product
+from typing import Annotated
 
+import typer
 from cutlass import const_expr, cute
 from cutlass.cute.nvgpu import CopyUniversalOp, cpasync
 from cutlass.memory import SmemAllocator
 
-from tutorlib.cli import run_sweep
+from tutorlib.cli import need_gpu, run_sweep
 from tutorlib.course.answers import load_answers
 from tutorlib.instruments.sweep import Candidate, Sweep
 from tutorlib.measuring import counters
@@ -185,10 +186,11 @@ def transposes() -> Sweep:
 SWEEPS = {made.__name__: made for made in (copy_naive, copy_rungs, transposes)}
 
 
-def main(*names: str) -> None:
+def main(names: Annotated[list[str] | None, typer.Argument(help="Sweeps by name; default: all.")] = None) -> None:
+    need_gpu()
     for name in names or SWEEPS:
         print(run_sweep(name, SWEEPS[name](), seconds=None, resume=False))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    typer.run(main)
