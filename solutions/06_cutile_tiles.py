@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 75
+#     minutes: 85
 #     summary: Kernels of a few lines that name blocks and tiles, and no threads; up to a softmax of rows of any length.
 # ---
 
@@ -13,13 +13,12 @@
 # brings the GEMM of the next page close to cuBLAS.
 #
 # You need no GPU here. `run` interprets a kernel block by block on torch tensors; `check` does the same, and also
-# launches your kernel where there is a GPU, for which cuTile needs driver 580 or newer (CUDA 13). The tables were
-# measured on an H200.
+# launches your kernel where there is a GPU, for which cuTile needs driver 580 or newer (CUDA 13).
 #
 # > **After this page you can** write a kernel in tiles, choose the values that pad a tile beyond an array's edge,
 # > reduce and broadcast, compute a softmax of rows of any length, and launch your kernel from a function of your own.
 # >
-# > **It takes** about 75 minutes, on any machine.
+# > **It takes** about 85 minutes, on any machine.
 
 # %%
 from contextlib import suppress
@@ -96,8 +95,6 @@ def transpose(x, y, tm: ct.Constant[int], tn: ct.Constant[int]):
 check("06.1", transpose)
 
 # %% [markdown]
-# In notebook 05 that takes threads, shared memory, a barrier and a swizzle; here the compiler chooses them.
-#
 # The last tiles need no guard: an array knows its size, and a store skips the elements outside.
 #
 # A grid that does not fit is another matter. If it is too small, elements keep their old values, here NaN. If it is too
@@ -127,9 +124,9 @@ except ct.TileError as error:
 
 # %% [markdown]
 # So a row of 100 elements is loaded as a tile of 128, and 28 of its elements have no data. A store skips them. An
-# operation that *combines* elements does not, so there you choose their value with `padding_mode`. Without one the
-# value is **undetermined**: a kernel that relies on it may be right on one GPU and wrong on the next. The interpreter
-# puts NaN there, so that you notice.
+# operation that *combines* elements includes them, so you choose their value with `padding_mode`. Without one the value
+# is **undetermined**: a kernel that relies on it may be right on one GPU and wrong on the next. The interpreter puts
+# NaN there, so that you notice.
 
 
 # %%
@@ -238,7 +235,8 @@ check("06.3", row_sums)
 
 # %% [markdown]
 # The padding of a sum is 0. (On Hopper, cuda-tile 1.7.0 stores such sums by TMA, in whole units of 16 bytes, and writes
-# past the end of an array whose length is no multiple of that. So the check's sums come in fours, as yours should.)
+# past the end of an array whose length is no multiple of that. So give `sums` a multiple of 4 elements, as the check
+# does.)
 #
 # ## The launch
 #
@@ -318,7 +316,7 @@ show_rescaling([1.0, 0.2, 1.5, 0.7, 0.9, 1.4, 1.3, 0.1, 1.8, 0.6, 2.0, 2.9], 4)
 #
 # **Exercise 06.5** (about 8 lines). Write the kernel `long_softmax(x, y, tile)`: block i computes row i, of any length,
 # in tiles of shape (1, tile); x and y are fp32. It loads each element of the row twice, no more. The running maximum
-# and sum have the shape (1, 1), as do `ct.max` and `ct.sum` of `(part, 1, keepdims=True)`. `ct.maximum` compares two
+# and sum have the shape (1, 1), as do `ct.max(part, 1, keepdims=True)` and `ct.sum(…)`. `ct.maximum` compares two
 # tiles.
 
 
@@ -346,9 +344,9 @@ check("06.5", long_softmax)
 # %% [markdown]
 # ## What limits them
 #
-# These kernels beside `torch.softmax`, in TB/s, counting each element as read once and written once. Each matrix has
-# 256 MiB; a column names its rows × the length of a row. **Predict** first: where does one tile per row win over the
-# loops?
+# The table gives the speed of these kernels and of `torch.softmax` in TB/s, counting each element as read once and
+# written once. Each matrix has 256 MiB; a column names its rows × the length of a row. **Predict** first: where does
+# one tile per row win over the loops?
 
 # %%
 show_speeds("softmax_rows")
@@ -356,7 +354,7 @@ show_speeds("softmax_rows")
 # %% [markdown]
 # One tile per row reads memory once, and beats the loops up to 16,384 elements, at 4,096 by 3%. The loops read each
 # element twice, so their 1.31 TB/s are up to 1.97 TB/s of traffic. At 1,024, tiles of 4,096 are three quarters padding.
-# No row length reaches torch's speed, and rows of 1,024, torch's fastest, are six times slower.
+# We never reach torch's speed. At 1,024, where torch is fastest, one tile per row is six times slower.
 #
 # An SM has 65,536 **registers** for all threads of the blocks that it runs at the same time; what does not fit a
 # thread's share is *spilled* to memory, its *stack*. `compile_cutile` compiles a kernel for a GPU that this machine
@@ -369,28 +367,30 @@ with suppress(NotImplementedError):  # until you have written softmax
         print(f"rows of {columns:6,}:", compile_cutile(softmax, [matrix, matrix, columns], "sm_90"))
 
 # %% [markdown]
-# 256 threads with 255 registers each take 65,280 of 65,536, so an SM runs *one block at a time*. While that block waits
-# for its row, the SM does nothing else. At 1,024 and 0.64 TB/s each of 132 SMs takes 1.7 µs for a row, from its load to
-# its store. Memory offers an SM 36 KB per µs of its 4.8 TB/s, half of it for reading. To read all the time, an SM would
-# need 18 · 1.7 = 31 KB of rows in flight (Little's law: bytes in flight = bandwidth × time). One row has 4.
+# Unasked, the compiler takes 255 registers, the most that a thread can address, even for rows of 1,024. 256 threads
+# then take 65,280 of 65,536, so an SM runs *one block at a time*. While that block waits for its row, the SM does
+# nothing else. At 1,024 and 0.64 TB/s each of 132 SMs takes 1.7 µs for a row, from its load to its store. An SM's share
+# of the memory's 4.8 TB/s is 36 KB per µs, half of it for reading. To read all the time, an SM would need 18 · 1.7 = 31
+# KB of rows in flight (Little's law: bytes in flight = bandwidth × time). One row has 4.
 #
 # Two things put more in flight:
 #
 # - Several short rows can share a tile. But one block with 2, 4 or 8 rows in its tile takes 2.2, 3.2 or 5.2 µs, about
-#   0.5 µs more for each row. That is arithmetic, during which the block has nothing in flight.
+#   0.5 µs more for each row, and while the block computes, none of its rows are in flight.
 # - A kernel can ask for more blocks on an SM, by `@ct.kernel(occupancy=8)` or `kernel.replace_hints(occupancy=8)`: the
 #   compiler then gives each thread fewer registers. While one block computes, the others' rows are in flight.
 #
-# So Little's 31 KB are not enough. Aim at twice as much.
+# So 31 KB are the least. Aim at twice as much if only a few blocks share the SM.
 #
 # ## From an empty cell
 #
-# **Exercise 06.6** (about 11 lines: 6 in the kernel, 5 in the host function). Write `softmax_of(x, y)`, a kernel and
-# its host function, for fp32 matrices of any size whose rows are short: y is the softmax of x's rows. A block computes
-# one or several whole rows in one tile, whose width is the smallest power of two that holds a row. Choose its height
-# and the occupancy so that on an H200's SM, both for rows of 1,024 and of 4,096,
+# **Exercise 06.6** (about 11 lines: 6 in the kernel, 5 in the host function). Write `softmax_of(x, y)` and the kernel
+# that it launches, `short_softmax(x, y, tm, tile)`, for fp32 matrices of any size whose rows are short: y is the
+# softmax of x's rows. A block computes `tm` whole rows in one tile, whose width `tile` is the smallest power of two
+# that holds a row. For each width, choose the height and the occupancy so that on an H200's SM, for rows of 1,024 and
+# of 4,096,
 #
-# - the blocks hold at least 62 KB of rows: blocks on an SM × rows in a tile × bytes of a row;
+# - eight blocks run, or fewer that hold at least 62 KB of rows: blocks × rows in a tile × bytes of a row;
 # - no register is spilled.
 #
 # The host function launches once, in torch's current stream, on x and y themselves. A GPU times it for rows of 1,024.
@@ -436,9 +436,9 @@ check("06.6", softmax_of)
 show_speeds("softmax_occupancy")
 
 # %% [markdown]
-# Two rows a tile, with eight blocks at 1,024 and four at 4,096, are the fastest: they beat torch, at 4,096 by more than
-# 40%. With the same 32 KB on an SM, one block of eight rows has 1.67 TB/s, four of two rows 2.65, and eight of one row
-# 3.80: blocks hide each other's arithmetic, rows of one tile do not. And spills cost more than blocks bring: eight
+# Two rows a tile, with eight blocks at 1,024 and four at 4,096, are the fastest: as fast as torch at 1,024, and more
+# than 40% faster at 4,096. With the same 32 KB on an SM, one block of eight rows has 1.67 TB/s, four of two rows 2.65,
+# and eight of one row 3.80: blocks overlap, the rows of one tile do not. And spills cost more than blocks bring: eight
 # blocks with tiles of 8,192 elements have 1.70 and 1.26 TB/s.
 #
 # ## What to remember

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 80
+#     minutes: 95
 #     summary: A GEMM of eight lines, and the way from there to cuBLAS.
 # ---
 
@@ -18,7 +18,7 @@
 # > **After this page you can** write a GEMM in cuTile, order its blocks for L2, rule out configurations before you
 # > search, make the kernel persistent, and find in the compiler's report why a configuration is slow.
 # >
-# > **It takes** about 80 minutes, on any machine. A GPU adds the speed.
+# > **It takes** about 95 minutes, on any machine. A GPU adds the speed.
 
 # %%
 from functools import partial
@@ -80,8 +80,8 @@ def gemm(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Constant[in
 check("07.1", gemm)
 
 # %% [markdown]
-# The source names no threads, barriers, shared memory or addresses. Which instructions did the compiler choose? The
-# same kernel (`tile_gemm.plain`), compiled for three generations of tensor cores:
+# Which instructions did the compiler choose? The same kernel (`tile_gemm.plain`), compiled for three generations of
+# tensor cores:
 
 # %%
 matrices = [TensorSpec((4096, 4096), "bf16")] * 3
@@ -106,8 +106,7 @@ show_sweep("tile_rungs")[:1]
 # %% [markdown]
 # ## Rung 2: blocks that run together share tiles
 #
-# Why does it lose so much at 8192? Count a block's operations per byte that it loads. An H200 can do 206 operations in
-# the time in which its memory delivers one byte:
+# Why does it lose so much at 8192? Count a block's operations per byte that it loads:
 
 # %%
 print(f"the tensor cores can do {h200.flops['bf16'] / h200.bandwidth:.0f} operations per byte that memory delivers")
@@ -126,7 +125,7 @@ for side in (64, 128, 256):
 # rows of B's.
 #
 # Now make the wave a rectangle, here in miniature: 16×16 tiles, 32 blocks in flight. Each color is a wave. In the
-# margins, green marks the rows of A's tiles and the columns of Bᵀ's that the first wave reads.
+# margins, green marks what the first wave reads: rows of A's tiles and, drawn as columns, rows of B's.
 
 # %%
 small, in_flight = (16, 16), 32
@@ -135,8 +134,8 @@ show_block_order(small, {"down the columns": raster, "strips of 4 rows": partial
 # %% [markdown]
 # **Exercise 07.2** (about 3 lines). Write `grouped(block, rows, columns, group)`: return the tile (m, n) that the block
 # computes when C has rows×columns tiles and blocks traverse strips of `group` rows, each strip column by column, as on
-# the right. The last strip may have fewer rows. Your last kernel will call the function with sizes known only at run
-# time, so use only arithmetic and `min`.
+# the right. The last strip may have fewer rows. 07.4 calls this function inside a kernel, where the sizes are run-time
+# values, so use only arithmetic and `min`.
 
 
 # %%
@@ -201,8 +200,8 @@ for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:
 #   work on one tile, and each holds half of the accumulator. When both need the same operand tile, one TMA load
 #   delivers it to both (**multicast**).
 #
-# `kernel.replace_hints(num_worker_warps=8)` returns a copy of the kernel with this hint. It makes 128×256 sixteen times
-# as fast; 256×256 needs both hints:
+# `kernel.replace_hints(num_worker_warps=8)` returns a copy of the kernel with this hint. It makes 128×256 13 to 16
+# times as fast; 256×256 needs both hints:
 
 # %%
 for config in [Config(128, 256, num_worker_warps=8), Config(256, 256, num_ctas=2, num_worker_warps=8)]:
@@ -227,7 +226,8 @@ for warps, occupancy in [(4, 1), (8, 1), (4, 2), (8, 2), (4, 4)]:
 
 # %% [markdown]
 # Shared memory holds tiles of A and B on their way to the tensor cores. A **stage** is a buffer for one tile of A and
-# one of B. With several stages, loads are in flight while the tensor cores multiply. A number is a step's tiles:
+# one of B. With several stages, loads are in flight while the tensor cores multiply. Each number is one step along K:
+# its tiles of A and B.
 
 # %%
 show_timeline(*(Timeline(stages, latency=4, transfer=1, compute=2, tiles=6) for stages in (1, 2)))
@@ -241,8 +241,8 @@ show_timeline(*(Timeline(stages, latency=4, transfer=1, compute=2, tiles=6) for 
 #
 # - *Registers*: find the rule behind the printed numbers. 255 is the most that a thread can address. At the launch a
 #   thread must have more registers than accumulators.
-# - *Shared memory*: the blocks on an SM have 227 KiB together, and each needs two stages. Count
-#   a stage as divided evenly among the CTAs of a cluster, although they keep a little more.
+# - *Shared memory*: the blocks on an SM have 227 KiB together, and each needs two stages. Count a stage as divided
+#   evenly among the CTAs of a cluster, although each keeps more, as rung 5 shows.
 
 
 # %%
@@ -282,14 +282,14 @@ print(f"{fitting - left} others leave a thread fewer than 64 accumulators; {left
 # If C has more tiles than the GPU has SMs, an SM runs one block after another. Each new block starts with empty shared
 # memory and waits for its first tiles; at the end its tensor cores idle during the **epilogue**, the store of its tile
 # of C. A **persistent** kernel launches only as many blocks as can run at once, and each block computes tile after
-# tile. The picture shows one SM, whose consumer warps are two groups (wg). A color is a tile of C; hatched, the tensor
-# cores (mma) idle:
+# tile. The picture shows one SM, whose consumer warps are two groups (wg). A color is a tile of C, and *loads* shows
+# only a tile's first. Hatched, the tensor cores (mma) idle:
 
 # %%
 show_tiles("a thread block for each tile", "persistent", loads="A, B", stores="C")
 
 # %% [markdown]
-# While a persistent block stores one tile, the first loads of the next are in flight. Persistence does not hide the
+# While a persistent block stores one tile, the first loads of the next are in flight. Persistence does not shorten the
 # last wave, which is rarely full:
 
 # %%
@@ -385,16 +385,16 @@ else:
 
 # %% [markdown]
 # The figure has all of them (`tutor sweep tile_space`): the speed of the best hints for each tile and depth, in
-# TFLOP/s. cuBLAS had 791.
+# TFLOP/s. The red frame marks the fastest. cuBLAS had 791 in that session, and about 765 beside `check`'s kernels.
 
 # %%
 show_figure("tile_heatmap")
 
 # %% [markdown]
-# Look for three cliffs. From a depth of 64 to 128, 128×256 and 256×256 lose more than a quarter of their speed; with
-# one CTA, which is best at 64, 128×256 would lose half (396 TFLOP/s). At a depth of 64, 64×128 has less than half of
-# the speed of 128×128. `fits` allows all of these, so ask the compilers. `serialized` returns the reason that ptxas,
-# the assembler, gives for issuing one wgmma at a time:
+# Look for three cliffs. From a depth of 64 to 128, 128×256 and 256×256 lose more than a quarter of their speed. With
+# one CTA, its best hint at 64, 128×256 has only 396 TFLOP/s at 128; the figure shows the 557 of two CTAs. At a depth of
+# 64, 64×128 has less than half of the speed of 128×128. `fits` allows all of these, so ask the compilers. `serialized`
+# returns the reason that ptxas, the assembler, gives for issuing one wgmma at a time:
 
 # %%
 eight, pair = {"num_worker_warps": 8}, {"num_ctas": 2, "num_worker_warps": 8}
@@ -412,23 +412,23 @@ for config in cliffs:
 # %% [markdown]
 # Each cliff has a cause of its own:
 #
-# - **128×256×128** spills. Its accumulators take 128 of a thread's 168 registers, as at a depth of 64, but the code of
-#   a deeper step needs more registers beside them, and `fits` does not count those.
+# - **128×256×128** with one CTA spills. Its accumulators take 128 of a thread's 168 registers, as at a depth of 64, but
+#   the code of a deeper step needs more registers beside them, and `fits` does not count those. With two CTAs it does
+#   not spill, but only two stages fit.
 # - **256×256×128** does not spill, but at most two of its stages fit, where a depth of 64 has four. (In a pair, a CTA
-#   keeps half of A's tile and all of B's.) Two stages hide less of the loads.
-# - **64×128×64** issues one wgmma at a time, so the tensor cores idle between two of them. Persistence is the cause:
-#   the compiler starts the next tile in a second set of accumulators while it stores the first, then copies one set to
-#   the other, and ptxas lets no instruction touch the accumulators of a wgmma in flight. Two sets of 64 fit into 255
-#   registers. Two sets of 128 do not, so 128×128 has one set, and nothing to copy. Compile the kernel of 07.1 with the
-#   same tile, and the remark is gone:
+#   keeps half of A's tile and all of B's.) While the tensor cores read one of two stages, loads fill only half of the
+#   buffers; of four, three quarters.
+# - **64×128×64** issues one wgmma at a time, so the tensor cores idle between two of them: no other instruction may
+#   read the accumulators of a wgmma in flight, and here some do. Persistence is the cause. Probably the compiler starts
+#   the next tile in a second set of accumulators while it stores the first: two sets of 64 fit into 255 registers, two
+#   of 128 do not. Compile the kernel of 07.1 with the same tile, and the remark is gone:
 
 # %%
 made = compile_cutile(tile_gemm.plain, [*matrices, 64, 128, 64], "sm_90")
 print("64×128×64, a block for each tile:", serialized(made.ptx) or "several wgmma at a time")
 
 # %% [markdown]
-# A search shows *that* a configuration is slow, the report shows *why*. The times that `check` measured for the
-# solutions:
+# The times that `check` measured for the solutions on two GPUs, each beside cuBLAS on the same GPU:
 
 # %%
 show_ladder("07")
@@ -441,7 +441,7 @@ show_ladder("07")
 #   tiles.
 # - A large stack in the compiler's report means that the accumulators do not fit into registers: use more warps, more
 #   CTAs, or a smaller tile.
-# - A persistent grid is a number of workers: one per SM, or half as many when a tile takes two CTAs.
+# - A persistent grid has as many blocks as can run at once.
 #
 # Next: [08](08_cutile_fp8.ipynb).
 #
@@ -466,7 +466,7 @@ show_ladder("07")
 # else would you try?</summary>
 #
 # 140 tiles are two waves, the second with 8 tiles: the SMs work 53% of the time, and a persistent grid changes nothing
-# about that. 280 tiles of 64×128 keep them at work 71% of the time, but in the heatmap these tiles have 60% of the
-# speed of 128×128 at most. Rather cut K, as notebook 08 does.
+# about that. 280 tiles of 64×128 keep them at work 71% of the time, but in the heatmap these tiles reach at most 61% of
+# the best 128×128. Rather cut K, as notebook 08 does.
 #
 # </details>

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 80
+#     minutes: 100
 #     summary: GEMMs that are not square bf16, with fp32 through the tensor cores, split-K, and FP8 with 320 rows.
 # ---
 
@@ -10,12 +10,12 @@
 #
 # Notebook 07 multiplies large square matrices in bf16. Here are three GEMMs that its kernel does badly: matrices in
 # fp32, which it multiplies without tensor cores; a small C with a long K, which leaves 116 of 132 SMs idle; and an A
-# with 320 rows in FP8, for which its tile of 128×256 has 0.81 of cuBLASLt's speed on an H200, and your kernel 0.97.
+# with 320 rows in FP8, where its tiles reach 0.83 of cuBLASLt's speed on an H200, and yours 0.97.
 #
 # > **After this page you can** compute with fp32's accuracy on tensor cores, cut K where C has too few tiles, keep a
 # > block's accumulators in registers when no power of two fits, and read the report of each compiler in the chain.
 # >
-# > **It takes** about 80 minutes, on any machine. A GPU adds the speed, a Hopper that of FP8.
+# > **It takes** about 100 minutes, on any machine. A GPU adds the speed, a Hopper that of FP8.
 
 # %%
 import re
@@ -78,7 +78,8 @@ for random in (torch.randn, torch.rand):
 # With a mean of 0, errors and result both grow like √K. A sum of positive products grows like K, so the relative error
 # falls.
 #
-# Only this rounding costs accuracy: products of tf32 numbers are exact, and tensor cores add them in fp32.
+# Products of tf32 numbers are exact. Tensor cores add them in fp32, but cut off instead of rounding; `check` allows
+# that.
 #
 # **Exercise 08.1** (about 6 lines). Complete the loop of `gemm_fp32`: C = A·Bᵀ with fp32's accuracy, and every product
 # on the tensor cores, in tf32. The budget: each step along K computes the product of two tiles at most three times. `x`
@@ -117,17 +118,15 @@ check("08.1", gemm_fp32)
 show_sweep("tile_fp32")
 
 # %% [markdown]
-# The kernel of notebook 07 needs 70 ms. With fp32's accuracy, three products on tensor cores need 2.3 ms, 16% less than
-# cuBLAS on the fp32 units. One product is six times as fast: for three, threads load each tile, split it, and store its
-# parts to shared memory.
+# With fp32's accuracy, three products on tensor cores need 2.3 ms, 16% less than cuBLAS on the fp32 units. One product
+# is six times as fast. For three, threads also load each tile, split it, and store its parts to shared memory.
 
 # %% [markdown]
 # ## Split-K, for few tiles and a long K
 #
 # A 512×512 C, as in the gradient of a layer's weights, has 16 tiles of 128×128: 16 SMs walk along all of K while 116
-# idle. There is a third mode to cut: **K**. One block
-# takes the first steps along K, another the next, and so on, each with its own accumulator: **split-K**. In the picture
-# three blocks, one color each, share a tile:
+# idle. There is a third axis to cut: **K**. One block takes the first steps along K, another the next, and so on, each
+# with its own accumulator: **split-K**. In the picture three blocks, one color each, share a tile:
 
 # %%
 show_k_loop(rows=2, columns=2, steps=9, tile=(0, 1), parts=3)
@@ -166,8 +165,8 @@ def partial_products(a, b, parts, tm: ct.Constant[int], tn: ct.Constant[int], tk
 check("08.2", partial_products)
 
 # %% [markdown]
-# For 512×512×65536, the cell prints the steps along K that an SM executes one after another, and
-# the bytes of the partial results, written and read.
+# For 512×512×65536, the cell prints the steps along K that an SM executes in sequence, and the bytes of partial results
+# written and read.
 
 # %%
 for parts in (1, 2, 4, 8, 16):
@@ -181,12 +180,12 @@ for parts in (1, 2, 4, 8, 16):
 show_sweep("split_k")
 
 # %% [markdown]
-# *1 part* is the first row's work and a second pass, which costs about 6 µs. As counted, 8 parts are best: 64 µs in
-# place of 310. With 16 parts some blocks wait for a second wave. So cut K into the largest number of parts for which
-# parts × tiles ≤ SMs. That is 0.86 of the speed of cuBLAS.
+# *1 part* is the first row's work and a second pass; the difference is noise. 8 parts are best: 64 µs in place of 310,
+# 0.86 of cuBLAS's speed in pairs. (The last row's 51.9 µs come from its pairs with the first row.) With 16 parts an SM
+# also executes 128 steps, but in two waves, and the partial results are twice as large. So cut K into the largest
+# number of parts for which parts × tiles ≤ SMs.
 #
-# Atomic additions lose all of the gain: each of 8 · 512 · 512 is an instruction of its own, which by default orders the
-# accesses around it (`atom.global.acq_rel`).
+# Atomic additions lose all of the gain. Each of 8 · 512 · 512 is an instruction of its own (`atom.global.acq_rel`).
 #
 # This is a good place to stop.
 #
@@ -238,7 +237,8 @@ for name, result in {"14 bits": total, "A and B": wide_a @ wide_b.mT, "C": exact
     print(f"{name:7} {(result - exact).norm() / exact.norm():.1e}")
 
 # %% [markdown]
-# Rounding A and B costs far more, so the check allows fast accumulation.
+# With a mean of 0, as in the check, rounding A and B costs far more, so fast accumulation is allowed. With `torch.rand`
+# the accumulator costs more: try it.
 #
 # **Powers of two.** 320 is not one. With tiles of 128 rows, a sixth of the work is padding. Tiles of 64 rows need no
 # padding, but B, a hundred times larger than A, is loaded five times. The cell prints the bytes that each choice moves
@@ -260,12 +260,12 @@ for tm, tn in [(64, 128), (64, 256), (128, 128), (128, 256), (320, 128)]:
 #
 # The first operand of `ct.mma` may be A or B. Eight consumer warps are two **warpgroups**; each takes 64 rows of the
 # first operand and up to 256 columns of the second. B's slab of 128 rows serves both, A's tile of 64 rows only one. So
-# take B first: the result is a tile of Cᵀ.
+# we take B first: the result is a tile of Cᵀ.
 #
 # Do the accumulators fit? 320·128 over 8 warps are 160 per thread. At the launch each of 384 threads has 168 registers.
-# Later the threads that load give up most of theirs, which leaves the others 232. That should be enough. `slabs` is
-# this kernel, with accumulators that start from `ct.zeros`. The cell compiles it without and with latency hints, which
-# ask for more or fewer stages (cuda-tile 1.7.0, tileiras 13.4):
+# Later the threads that load keep 32 and the others get 232 (`setmaxnreg` in the PTX). `slabs` is this kernel, with
+# accumulators that start from `ct.zeros`. The cell compiles it without and with latency hints, 6 for A's tile of 256
+# rows and 3 for the other loads (cuda-tile 1.7.0, tileiras 13.4):
 
 
 # %%
@@ -284,8 +284,8 @@ report(near=3, far=6)
 # %% [markdown]
 # The first kernel spills; the second issues one wgmma at a time. Two compilers disagree about registers: tileiras makes
 # PTX of cuTile's Tile IR, and ptxas makes machine code of the PTX. tileiras knows that the accumulators start from
-# zero, and a wgmma can ignore what its accumulators held. So it makes a slab's first step a special one, in two ways
-# that both need a second set of accumulators:
+# zero, and a wgmma can ignore their old values. So it makes a slab's first step a special one, in two ways that both
+# need a second set of accumulators:
 #
 # - in the first row 160 selects (`selp`) in each step choose the set that the wgmmas read;
 # - in the second row the first step has wgmmas of its own, 16 in place of 8, which write another set than the later
@@ -339,10 +339,10 @@ check("08.3", gemm_fp8)
 report(runtime_zero=True)
 
 # %% [markdown]
-# Variants, each timed in turn with cuBLASLt and profiled with Nsight Compute: an indented row changes *slabs of 128*,
-# the kernel that starts from 0. The latency hints were found by search. *busy* is the percentage of an SM's cycles in
-# which its tensor cores work, *clock* the SM clock, *to_SMs* the bytes that arrive at the SMs. *A first* makes A's tile
-# the first operand of `ct.mma`; *256 for 2 CTAs* gives a cluster of two a slab of 256 rows.
+# Variants, each timed in turn with cuBLASLt and profiled with Nsight Compute: each indented row is *slabs of 128*, the
+# kernel that starts from 0, with the changes named. A search found the latency hints. *busy* is the percentage of an
+# SM's cycles in which its tensor cores work, *clock* the SM clock, *to_SMs* the bytes that arrive at the SMs. *256 for
+# 2 CTAs* gives a cluster of two a slab of 256 rows.
 
 # %%
 show_sweep("tile_fp8", busy=TENSOR_BUSY, clock=SM_CLOCK, to_SMs=TO_SMS)[1:]
@@ -351,14 +351,14 @@ show_sweep("tile_fp8", busy=TENSOR_BUSY, clock=SM_CLOCK, to_SMs=TO_SMS)[1:]
 # Read down the *busy* column. Tiles of 128×256 keep the tensor cores busy, but a sixth of their work is padding. Slabs
 # that start from 0 spill: of their 2.37 GB, 1.55 are spilled accumulators, read back. With latency hints they no longer
 # spill, but their wgmma wait for each other. A run-time zero closes part of that gap, and a deeper pipeline most of the
-# rest, whether it comes from latency hints or from stores that leave it the shared memory.
+# rest, whether it comes from latency hints or from stores that leave it the shared memory. Between A first and B first,
+# the difference is noise.
 #
 # ## What to remember
 #
 # - Cast *tiles* to tf32, not matrices. Three products of tf32 tiles have fp32's accuracy.
 # - Cutting K gives more blocks, and partial results that must be added.
-# - A tile's sides are powers of two, but a block's share of C can have another size: give the block several
-#   accumulators.
+# - A block's share of C need not be a power of two: give the block several accumulators.
 # - When a kernel is slower than it should be, read the report of each compiler in the chain.
 #
 # Next: [09](09_tile_cpp.ipynb) or, without C++, [10](10_gemm_baseline.ipynb).

@@ -59,7 +59,7 @@ def power_of_two(n: int) -> int:
 
 
 WHOLE_AND_RAGGED = ((64, 96), (70, 70), (33, 129))
-HELD = 62_000  # bytes of rows in the blocks of an SM; at these sizes they are counted:
+MANY, HELD = 8, 62_000  # blocks of an SM, or bytes of rows in fewer; at these sizes they are counted:
 COUNTED = ((528, 1024), (528, 4096))
 IN_FP32 = issued("cvt.f64") <= 0  # of double-precision arithmetic a GPU has little, and fp32 does
 # On Hopper, cuda-tile 1.7.0 stores a one-dimensional tile by TMA, which writes whole 16 bytes: with 70 sums in fp32 the
@@ -87,7 +87,7 @@ def row_tile(shape: Shape) -> int:
 
 
 def unlike_one_launch(shape: Shape, launched: "Sequence[Planned]", sms: int) -> str | None:
-    """More launches than one, a copy of x or y, or, at the COUNTED sizes, spills or too few rows on an SM."""
+    """More launches than one, a copy of x or y, or, at the COUNTED sizes, spills or too few blocks and rows."""
     if len(launched) > 1:
         return f"it launches {len(launched)} times, and one launch has all blocks"
     (one,) = launched
@@ -100,11 +100,11 @@ def unlike_one_launch(shape: Shape, launched: "Sequence[Planned]", sms: int) -> 
         return f"for an H200 it is compiled to {compiled}: the stack has registers that are spilled"
     blocks = blocks_per_sm(H100, compiled.smem_bytes, compiled.registers, compiled.threads)
     rows = math.ceil(shape[0] / math.prod(one.grid))
-    if (held := blocks * rows * shape[1] * 4) >= HELD:
+    if (held := blocks * rows * shape[1] * 4) >= HELD or blocks >= MANY:
         return None
     return (
         f"an H200's SM runs {count(blocks, 'block')} with {count(rows, 'row')} each, {held:,} bytes; "
-        f"{HELD:,} are needed"
+        f"{HELD:,} or {MANY} blocks are needed"
     )
 
 
