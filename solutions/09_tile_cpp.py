@@ -19,8 +19,9 @@
 # runs at 5% of cuBLAS's speed; with the same facts as in Python it is about as fast as in Python.
 #
 # Each answer is a Python function that returns C++ source. `check` compiles it with the `nvcc` that came with this
-# course (13.4; Tile C++ came with CUDA 13.3), inspects the code, and runs it, or simulates it if there is no GPU. You
-# need only a C++ compiler for nvcc's preprocessor. No later page needs this one: skip it if you write no C++.
+# course (13.4; Tile C++ came with CUDA 13.3), inspects the code, and runs it, or simulates it if there is no GPU. All
+# you must install is a C++ compiler, which nvcc uses as its preprocessor. No later page needs this one: skip it if you
+# write no C++.
 #
 # > **After this page you can** write a tile kernel in C++, promise the compiler the facts that it cannot know, find in
 # > its remarks and its code which fact it lacks, and give a GEMM persistent blocks that share rows of tiles.
@@ -39,8 +40,8 @@ from tutorlib import (
 from tutorlib.kernels.cpp import PROMISES, SILENT, WAYS, Variant, in_tiles
 
 # %% [markdown]
-# First the facts that Python passes: the kernel of 07.1, compiled for rows of 8,192 bytes, then for rows of 8,184
-# bytes, which is no multiple of 16.
+# See what Python's facts do: we compile the kernel of 07.1 for rows of 8,192 bytes, then for 8,184 bytes, not a
+# multiple of 16.
 
 # %%
 from tutorlib.kernels.cutile import plain
@@ -60,7 +61,7 @@ for k in (4096, 4092):
 print(HEADER)
 
 # %% [markdown]
-# The next cell has a whole kernel:
+# The next cell has one:
 #
 # - `__tile_global__` is the C++ counterpart of `@ct.kernel`. The parameters are plain pointers and numbers.
 # - A **`tensor_span`** is a pointer with a shape, `ct::extents`, row-major unless you say otherwise. In Python the
@@ -165,9 +166,9 @@ check("09.1", first_gemm)
 # %% [markdown]
 # <details><summary>At which sizes each fault shows</summary>
 #
-# B's m rows: C is wrong when n > m, and loads may leave B when n < m. k / 64: when 64 does not divide k; then, with the
-# steps right, `load` leaves A, as it does when 128 does not divide m. The sum outside the mma: at none, it is only
-# slower.
+# B's m rows: C is wrong when n > m, and loads may leave B when n < m. k / 64: when 64 does not divide k. `A.load`: once
+# the steps are right, it reads past A's columns at such k; past its rows, when 128 does not divide m. The addition
+# outside the mma: at no size; it is only slower.
 #
 # </details>
 #
@@ -198,9 +199,9 @@ print(silent.remarked)
 #
 #     a = ct::assume_aligned(a, 16_ic);
 #
-# It costs no instruction. It returns the same pointer, and the compiler may then assume that the address is a multiple
-# of 16. If the promise is false, the kernel may read the wrong data or crash. With this promise for a, b and c the
-# remarks change. (`Variant` writes the source of your GEMM with promises to choose from.)
+# It returns the same pointer and costs no instruction. If the promise is false, the kernel may read the wrong data or
+# crash. With this promise for a, b and c the remarks change. (`Variant` writes the source of your GEMM with promises to
+# choose from.)
 
 # %%
 aligned = Variant(restrict=False, divisible=0)
@@ -224,9 +225,8 @@ print(compile_cpp(aligned.source).remarked)
 # ## The promise that no remark asks for
 #
 # With both promises every remark says TMA, and yet the kernel reaches only 22% of cuBLAS's speed. The compiler gives
-# the loads to producer warps. Their loop, reduced to its waits and the loads that it issues, is below: first of this
-# kernel, then of one with a third promise. *It* is the load just issued: the wait names the mbarrier that this load
-# completes.
+# the loads to producer warps. Below are the waits and loads of their loop: first in this kernel, then in one with a
+# third promise. *Wait for it* waits at the mbarrier of the load just issued.
 
 
 # %%
@@ -248,22 +248,27 @@ for restrict in (False, True):
     print(f"{made.smem_bytes // 1024} KiB of shared memory: {fetching(made)}")
 
 # %% [markdown]
-# Both kernels have five stages: a stage has 32 KiB, and so has the tile of C on its way out. The second kernel waits
-# only until a buffer is free, so it can have loads for four stages in flight while the tensor cores use the fifth. The
-# first waits until each load has arrived before it issues the next. In the picture, of four buffers, a number stands
-# for A's and B's tile of a step:
+# Both kernels have room for five stages of 32 KiB and for the tile of C, another 32 KiB. The second kernel waits only
+# until a buffer is free, so it can have loads for four stages in flight while the tensor cores use the fifth. The first
+# waits until each load has arrived before it issues the next. In the picture, of four buffers, a number stands for A's
+# and B's tile of a step:
 
 # %%
 show_timeline(*(Timeline(4, latency=4, transfer=1, compute=2, tiles=6, one_by_one=slow) for slow in (True, False)))
 
 # %% [markdown]
-# Does this model explain 22%? At 4096³ the busiest SM computes 8 tiles of 64 steps, each with two loads: 1,024 loads.
-# The slow kernel takes 794.9 µs (the next table has all times), 0.78 µs for each load, if the next is issued when one
-# arrives. The fast kernel takes 200.0 µs, 0.20 µs for each, so about four loads are in flight at a time.
+# At 4096³ the busiest SM computes 8 tiles of 64 steps, each with two loads. The slow kernel takes 794.9 µs, 0.78 µs for
+# each load; the fast one 200.0 µs, 0.20 for each. If a load takes equally long in both, about four are in flight.
 #
 # For all the compiler knows, C's memory may overlap with A's or B's. The third promise is a keyword after a pointer's
 # type, as in `const bf16* __restrict__ a`: the kernel writes through no other pointer to the memory that it accesses
-# through this one. This compiler (13.4) makes the second loop only if all three pointers have the promise.
+# through this one. **Predict** which of a, b and c need it for the second loop.
+#
+# <details><summary>Which?</summary>
+#
+# All three, with this compiler (13.4): `fetching` shows it.
+#
+# </details>
 #
 # **Exercise 09.2** (about 5 lines). Write `gemm()`, which returns `first_gemm()` with the promises that it needs; tiles
 # and launch stay. TMA carries every load and every store, and the loop that fetches tiles does not wait for a load that
@@ -289,9 +294,10 @@ check("09.2", gemm)
 # ## The value of each promise
 #
 # The table is for 4096³ in bf16. A "+" adds a promise to the line above; each of the last three is the kernel of the
-# line "+ `__restrict__`" with one change. Nsight Compute counted two columns: *threads* is the block size, *tensor* the
-# percentage of an SM's cycles in which its tensor cores work. **Predict**: how much time do masks cost when TMA does
-# the masking, and how much do compile-time sizes save?
+# line "+ `__restrict__`" with one change. Each fraction compares with the cuBLAS runs beside it, 174 to 179 µs. Nsight
+# Compute counted two columns in separate runs: *threads* is the block size, *tensor* the percentage of an SM's cycles
+# in which its tensor cores work. **Predict**: how much time do masks cost when TMA does the masking, and how much do
+# compile-time sizes save?
 
 # %%
 race(PROMISES, "cpp_promises", threads=BLOCK_SIZE, tensor=TENSOR_BUSY)
@@ -303,10 +309,11 @@ for name in ("nothing", "+ multiples of 8", "  multiples of 4 instead"):
     print(f"{name:24} {', '.join(counts)}; {fetching(made)}")
 
 # %% [markdown]
-# Alone, neither alignment nor `__restrict__` helps: as in *nothing*, 09.1's kernel, the threads load elements of 2
-# bytes one by one. Alignment and multiples of 8 together bring TMA, and `__restrict__` then makes the kernel four times
-# as fast. Multiples of 4, too weak for TMA, let the threads copy 8 bytes at a time by `cp.async`, several tiles ahead:
-# that is 2.5 times as fast as TMA without a pipeline. Masks cost nothing, and compile-time sizes gain nothing.
+# Alone, `__restrict__` gains nothing, and alignment 8%: as in *nothing*, the threads load elements of 2 bytes one by
+# one. Alignment and multiples of 8 together bring TMA, and `__restrict__` then makes the kernel four times as fast.
+# Multiples of 4 are too weak for TMA, but let the threads copy 8 bytes at once by `cp.async`: that is 2.5 times as fast
+# as TMA without a pipeline. Python does not pass this fact: in the first cell, at K = 4092, the threads load element by
+# element. Masks cost nothing; compile-time sizes gain nothing.
 #
 # ## The last tenth
 #
@@ -420,7 +427,7 @@ first, fastest = (WAYS[way].source.split("\n") for way in ("2-D grid", "persiste
 print("\n".join(line for line in fastest if line not in first))
 
 # %% [markdown]
-# The solutions, timed in turn with cuBLAS:
+# The solutions, timed in turn with cuBLAS. Where 09.2 has an ≈, trust *+ `__restrict__`* above:
 
 # %%
 show_ladder("09")

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 120
+#     minutes: 135
 #     summary: Fragments, ldmatrix and mma.sync; a GEMM part by part, and at the end one kernel that is all yours.
 # ---
 
@@ -11,14 +11,14 @@
 # This page builds a GEMM, C = A · Bᵀ, which the pages after it make faster. A is (M, K), B is (N, K), C is (M, N), all
 # row-major bf16, accumulated in fp32. The entry point is `gemm(a, b, c)`.
 #
-# You write its layouts, its main loop, and at the end the kernel around them: on an H200 at 4096³ the course's reaches
-# 398 TFLOP/s, about half of cuBLAS's speed, and the page ends with a count that explains why.
+# You write its layouts, its main loop, and at the end the kernel around them. On an H200 at 4096³ the course's kernel
+# reaches 396 TFLOP/s, about half of cuBLAS's speed; the page ends with a count that explains it.
 #
 # > **After this page you can** write a tensor-core GEMM in CuTe: swizzled shared memory, cp.async with zeros at the
 # > edges, operands by ldmatrix, mma.sync, a main loop whose barriers you can defend, and stores of whole sectors; and
 # > predict its time from the number of blocks on an SM.
 # >
-# > **It takes** about 120 minutes, on any machine, best in two sittings: stop after 10.4. A GPU from sm_80 on gives the
+# > **It takes** about 135 minutes, on any machine, best in two sittings: stop after 10.4. A GPU from sm_80 on gives the
 # > speed.
 
 # %%
@@ -72,7 +72,7 @@ for m, n in [(16, 16), (64, 64), (128, 128), (128, 256)]:
     print(f"a tile of {m}×{n}: {intensity:.0f}; enough if L2 serves {1 - intensity / ratio:.0%} of the bytes")
 
 # %% [markdown]
-# Most loads do hit L2, because another block has just read the same tile (notebook 12). The rest is up to **large
+# Many loads can hit L2, because other blocks read the same tiles; notebook 12 counts them. The rest is up to **large
 # tiles**: here 128×128, and 64 along K, as in Eric Schreiber's ladder of kernels ([Demystifying
 # CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a)), which these pages follow. 64 elements
 # of bf16 are 128 bytes: a row of a tile is one cache line, and spans all 32 banks once.
@@ -80,7 +80,7 @@ for m, n in [(16, 16), (64, 64), (128, 128), (128, 256)]:
 # CuTe's names say where a tensor is: `g` for the block's tile in global memory, `s` for shared memory, `r` for
 # registers. `tCrA` is one thread's part (`t`), divided as the multiplication (`C`) needs it, in registers (`r`), of A.
 #
-# The way of A's tile through the kernel, and your parts of it:
+# The path of A's tile through the kernel, and your parts of it:
 #
 # | from | by | to | exercises |
 # |---|---|---|---|
@@ -200,8 +200,8 @@ def smem_layout(rows, k, stages):
 check("10.3", smem_layout)
 
 # %% [markdown]
-# What is the swizzle worth? The costs of a kernel of the course's, with a tile of 128×128×64 and four warps, first with
-# your layout, then with a row-major one:
+# What is the swizzle worth? Here is what the course's kernel costs, with a tile of 128×128×64 and four warps: first
+# with your layout, then with a row-major one.
 
 
 # %%
@@ -363,8 +363,8 @@ check("10.5", make_mma)
 show_source(make_operands)
 
 # %% [markdown]
-# **Predict** both views of B for one K block. A thread has eight atoms of 8 columns; how many elements does it hold for
-# each, and how many does one ldmatrix.x4 bring?
+# **Predict** both views of B; their last mode counts the four K blocks. For a K block a thread has eight atoms of 8
+# columns. How many elements does it hold for each atom, and how many does one ldmatrix.x4 bring?
 
 
 # %%
@@ -429,8 +429,8 @@ check("10.6", columns)
 show_columns(("value", "lane", "warp", "atom"), ("value", "atom", "lane", "warp"))
 
 # %% [markdown]
-# The lower row is the permuted one. Look at the line of `st.global`, and at the number of warp instructions, first
-# without your columns, then with them:
+# The lower row is the permuted one. Compare `st.global` and the warp instructions of the next two reports: without your
+# columns, then with them.
 
 # %%
 picture = explain(
@@ -462,21 +462,22 @@ show_source(store)
 # each tile. C is right at all sizes, also where no tile divides them (K and N are multiples of 8). At most two barriers
 # for each K tile; cp.async of 16 bytes; no bank conflict; B's rows and C's columns in the order of your `columns`, so
 # that stores fill whole sectors; nothing copied, fetched or stored twice; no spill. A GPU also times it at 4096³.
+# Before you write, say why the coordinates must be permuted like the data.
 #
 # What a thread needs; `copies` and `math` are its slices, `.get_slice(thread)`, of the TiledCopy and the TiledMma, and
 # accumulators start at zero, `.fill(0.0)`:
 #
 # | | A | B | C |
 # |---|---|---|---|
-# | tile | `cute.local_tile(mA, (bM, bK), (m, None))` | alike, `(n, None)` | `cute.local_tile(mC, (bM, bN), (m, n))` |
+# | tile | `cute.local_tile(mA, (bM, bK), (m, None))` | same, `(n, None)` | `cute.local_tile(mC, (bM, bN), (m, n))` |
 # | its order | as it is | `cute.composition(gB, (order, None, None))` | `cute.composition(gC, (None, order))` |
-# | shared memory | `memory.allocate_tensor(dtype, layout, byte_alignment=128)` | alike | |
-# | a thread's part | `copies.partition_S(gA)`, `partition_D(sA)` | alike | `math.partition_C(…)` of the permuted one |
+# | shared memory | `memory.allocate_tensor(dtype, layout, byte_alignment=128)` | same | |
+# | a thread's part | `copies.partition_S(gA)`, `partition_D(sA)` | same | `math.partition_C(…)` of the permuted one |
 # | registers | `make_operands(tiled_mma, thread, sA, sB)` | the same call | `tiled_mma.make_fragment_C(tCgC)`, filled |
 #
 # - `None` in a tile's place keeps all tiles along K, as a third mode: (bM, bK, k_tiles). `config.stages` is 1.
 # - The coordinates of A, B and C are tensors, too: `cute.make_identity_tensor(mA.shape)`, whose element at (row,
-#   column) *is* (row, column). Cut, permute and divide them as the data.
+#   column) *is* (row, column). Cut, permute and divide them like the data.
 # - `GlobalToShared(g2s, source, target, places, limit)` is a path; the limit is the matrix's shape. Places and limit
 #   are None where the tile divides the matrix, along the rows and along K: Python's own `if`, since shapes are static
 #   here.
@@ -578,15 +579,16 @@ show_figure("gemm_ladder_10")
 
 # %% [markdown]
 # On an **A100** cuBLAS uses mma.sync as well; Schreiber's first kernel is published there at 101% of cuBLAS at 2048³.
-# On a **Hopper** GPU cuBLAS uses WGMMA, which reads its operands from shared memory. mma.sync cannot keep up: a kernel
-# of mma.sync alone, on registers that nothing fills anew, ends at the red dotted line (623 TFLOP/s, measured). There
-# the fair comparison is with that line.
+# On a **Hopper** GPU cuBLAS uses WGMMA, which reads its operands from shared memory. mma.sync cannot keep up. A kernel
+# of mma.sync alone, always on the same registers, reached 623 TFLOP/s over its whole launch: the red dotted line.
+# Compare with that line.
 #
 # ## Two blocks on an SM
 #
-# By the main loop's timeline the tensor cores work for a third of the time; measured are 398 of 623 TFLOP/s, nearly two
-# thirds. The timeline shows one block. A thread of this kernel has about 220 registers, a block has 128 threads, and an
-# SM has 65,536 registers: room for two blocks. While one waits for its tile, the other multiplies:
+# In the main loop's timeline the tensor cores work for a third of the time. Measured, they reach nearly two thirds of
+# their peak: 396 of 623 TFLOP/s. The timeline shows one block. A thread of this kernel has about 220 registers, a block
+# has 128 threads, and an SM has 65,536 registers: room for two blocks. While one waits for its tile, the other
+# multiplies:
 
 # %%
 show_timeline(*(Timeline(1, latency=4, transfer=2, compute=3, tiles=4 * blocks, blocks=blocks) for blocks in (1, 2)))
@@ -614,10 +616,10 @@ for swept in all_sweep_results("gemm_rungs"):
 # %% [markdown]
 # Two measurements of blocks that are alone predict all others within 7%, most within 4%: the second block costs no
 # time. An SM finishes two K tiles in 1.35 µs, and mma.sync at its peak takes 0.44 for each: the tensor cores are idle
-# for a third of the time, while *both* blocks wait. The count also explains the figure's dip at 3072: its third round
-# has 48 blocks, and takes as long as a full one.
+# for a third of the time. The count also explains the figure's dip at 3072: its third round has 48 blocks, and takes as
+# long as a full one.
 #
-# The next page gives each block a second buffer, so that it waits less.
+# The next page measures that time's parts, and gives each block a second buffer.
 #
 # ## What to remember
 #

@@ -1,23 +1,24 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 95
+#     minutes: 110
 #     summary: The next tile travels while this one is multiplied; then the same again, in registers.
 # ---
 
 # %% [markdown]
 # # 11 · Two buffers
 #
-# The GEMM of notebook 10 loads a tile, waits, computes, and loads the next one. While it loads, the tensor cores are
-# idle; while they compute, no load is in flight. This page gives shared memory a second buffer, so that the next tile
-# arrives while this one is multiplied. Then it does the same one level closer to the tensor cores, with registers.
+# The GEMM of notebook 10 loads a tile, waits, computes, and loads the next one. While a block loads, it multiplies
+# nothing; while it multiplies, none of its loads is in flight. This page gives shared memory a second buffer, so that
+# the next tile arrives while this one is multiplied. Then it does the same one level closer to the tensor cores, with
+# registers.
 #
 # > **After this page you can** predict the time of a pipeline from its parts, for one block on an SM and for two, write
 # > a double-buffered loop and say which barriers it needs, fetch registers ahead across the end of a tile, and write a
 # > pipelined kernel of your own.
 # >
-# > **It takes** about 95 minutes, on any machine, best in two sittings: stop after 11.2. A GPU from
-# > sm_80 on times your loops.
+# > **It takes** about 110 minutes, on any machine, best in two sittings: stop after 11.2. A GPU from sm_80 on times
+# > your loops.
 
 # %%
 from contextlib import suppress
@@ -68,11 +69,11 @@ show_timeline(*(Timeline(2, latency=4, transfer=2, compute=3, tiles=6, at_once=a
 # tensor cores.
 #
 # **Exercise 11.1** (about 4 lines). Write `period(blocks, stages, latency, transfer, compute, barriers)`: the ticks
-# that an SM takes for one more tile in the long run, with so many blocks on it, each with so many buffers, with 2
-# barriers a tile or with 1 (then there are at least two stages). The result need not be a whole number. Three things
-# can be the slowest: the arithmetic, which does one tile at a time; the memory, which delivers one tile at a time; and
-# the round of a buffer. Find that round in each picture: which event must come before a load is issued, which event
-# needs the loaded tile, and how many tiles later is that?
+# that an SM takes for one more tile in the long run. It runs `blocks` blocks, each with `stages` buffers and `barriers`
+# barriers a tile, 2 or 1 (then there are at least two stages). The result need not be a whole number. Three things can
+# be the slowest: the arithmetic, which does one tile at a time; the memory, which delivers one tile at a time; and the
+# round of a buffer. Find that round in each picture: which event must come before a load is issued, which event needs
+# the loaded tile, and how many tiles later is that?
 
 
 # %%
@@ -142,16 +143,15 @@ show_ladder("10.7", "11.2")
 
 # %% [markdown]
 # One block with four K tiles, simulated. C issues copies, c commits them, w waits for them, R is ldmatrix, M the
-# arithmetic, | a barrier. Find each C and its w: in notebook 10's loop they were neighbors; here a tile's arithmetic
-# lies between them.
+# arithmetic, | a barrier. Find each C and its w: in notebook 10's loop they were neighbors; here, after tile 0, a
+# tile's arithmetic lies between them.
 
 # %%
 a, b, c = torch.randn(128, 256).bfloat16(), torch.randn(128, 256).bfloat16(), torch.zeros(128, 128).bfloat16()
 explain(make_gemm(GemmConfig(stages=2), double_buffer), a, b, c)
 
 # %% [markdown]
-# The pictures promise ×1.5, and the loop gains ×1.10. One reason is in the loop, in its fetches, the other in the
-# ticks.
+# The pictures promise ×1.5, and the loop gains ×1.10. One reason is its fetches; the other, that real ticks differ.
 #
 # Here is a good place to stop.
 #
@@ -161,7 +161,7 @@ explain(make_gemm(GemmConfig(stages=2), double_buffer), a, b, c)
 # the mma that needs them waits until they are there. So fetch K block *b* + 1, *then* multiply block *b*. The buffers
 # are registers; `fetch(b, …)` fills those of block *b*. A label is tile.block, gray a tile's copies in flight, hatched
 # a tick in which the tensor cores wait. Tile 0 has arrived before the picture begins; the thick line is the barrier
-# after the wait for a tile, and the gap in the gray lasts from it to the next load:
+# after the wait for a tile. No copy is in flight from that barrier to the next load:
 
 # %%
 show_fetches(tiles=3, k_blocks=4)
@@ -218,8 +218,8 @@ check("11.3", register_pipeline)
 
 # %% [markdown]
 # Its one barrier comes after the last fetch from the old buffer and before that tile's last K block is multiplied. So
-# it frees the buffer sooner than a second barrier after the arithmetic would, and later pages need no second one. In
-# the picture of your GEMM find the last R of a step, after the barrier and before the last M:
+# it frees the buffer sooner than a second barrier would, although this loop issues the next load only after that K
+# block. In the picture of your GEMM find the last R of a step, after the barrier and before the last M:
 
 # %%
 gemm = make_gemm(GemmConfig(stages=2), register_pipeline)
@@ -256,8 +256,9 @@ show_figure("gemm_ladder_11")
 # %% [markdown]
 # ## Two blocks, measured
 #
-# Why ×1.10, and not ×1.5? An H200 has other ticks than the pictures. Main loops that do only some of a tile's parts
-# measured them, in µs that an SM takes for one more K tile, with one block on each SM and with two:
+# Why ×1.10, and not ×1.5? An H200 has other ticks than the pictures. We measured them with main loops that do only some
+# of a tile's parts, in µs that an SM takes for one more K tile: the time at K = 12,288 minus that at 4,096, per extra
+# tile. So launch and epilogue, part of page 10's 0.44 µs, cancel.
 
 
 # %%
@@ -273,14 +274,14 @@ for swept in all_sweep_results("gemm_parts"):
 
 # %% [markdown]
 # - *Fetched as needed* is 11.2's arithmetic, from shared memory that is never loaded again. A block has one warp for
-#   each tensor core, and while that waits for a fetch, the core is idle. A second block fills most of these pauses,
-#   and fetching ahead all of them.
+#   each tensor core, and while that waits for a fetch, the core is idle. A second block fills most of these pauses;
+#   fetching ahead fills nearly all.
 # - With one load in flight and one block the time is latency + transfer; with three in flight, the transfer.
 # - Copies and fetches meet in shared memory. A tile's copies write 256 wavefronts, by page 10's report: 0.15 µs at the
 #   1.72 GHz that the SMs counted, during which no ldmatrix reads. So add them to the arithmetic.
 #
-# Notebook 10's loop counts as fetched ahead: in its machine code the compiler has moved most fetches among the mmas of
-# the K block before, which takes 220 registers in place of 11.2's 168.
+# Notebook 10's loop counts as fetched ahead: in its machine code (`tutorlib.disassemble(compiled.cubin)`), 40 mmas
+# follow the last fetch, in 11.2's 8. It takes 220 registers, 11.2 takes 168.
 #
 # **Predict:** which of the loops are limited by the round of a buffer, where a block is alone, and where two share an
 # SM?
@@ -307,20 +308,21 @@ with suppress(NotImplementedError):  # until you have written period
                 print(f"{blocks} on an SM, {loop:28} predicted {predicted:.2f} µs, measured {measured:.2f}")
 
 # %% [markdown]
-# Nine of the ten predictions are 2 to 11% above the measurement: copies and fetches overlap a little.
+# Nine of the ten predictions are 2 to 11% above the measurement: copies and fetches overlap a little. The round limits
+# *one buffer* (alone, page 10 estimated 1.35 µs) and, for a lone block, *two buffers, fetched ahead*.
 #
 # - **A second block on an SM does what a second buffer does.** With one buffer each, the two blocks share the round,
 #   and it is hardly longer than the arithmetic. So a second buffer gains little until the arithmetic is shorter: from
-#   0.66 to 0.57 µs with registers fetched ahead, ×1.17, as on the ladder. (11.2 alone gains more at 4096³ than here: it
-#   takes 168 registers, so *three* of its blocks fit, and the last wave is shorter.)
-# - **Where a block is alone**, 11.1 promises most of a second barrier: the round is halved. But there the arithmetic,
-#   with its pauses, is longer than the round, and both schedules are level, 0.84 and 0.85 µs.
-# - One prediction is 23% too low: a lone block that fetches ahead. It waits for a tile *before* it multiplies the last
-#   K block of the tile before, and issues the next load *after* it. So its round also has the fetch and the mma of a K
-#   block, 0.74 / 4 µs: 0.94 in all. A third buffer halves that round; notebook 13 adds it.
+#   0.66 to 0.57 µs with registers fetched ahead, ×1.16; on the ladder it is ×1.17. (There 11.2 gains more, with *three*
+#   of its blocks on an SM.)
+# - **Where a block is alone**, 11.2 gains nothing from a second barrier: its arithmetic, with the copies' writes, takes
+#   0.88 µs, longer than latency + transfer, 0.76. The two schedules take 0.84 and 0.85 µs.
+# - One prediction is 22% too low: a lone block, *two buffers, fetched ahead*. It waits for a tile *before* it
+#   multiplies the last K block of the tile before, and issues the next load *after* it. So its round also has the fetch
+#   and the mma of a K block, 0.74 / 4 µs: 0.94 in all. A third buffer halves that round; notebook 13 adds it.
 #
-# What is left? 0.45 of the 0.57 µs are arithmetic, most of the others the copies' writes. A larger tile has fewer of
-# them: notebook 13, too.
+# What is left? Of the 0.57 µs, 0.45 are arithmetic; the copies' writes, 0.15, overlap a little. A larger tile has fewer
+# of them: notebook 13.
 #
 # ## Your kernel
 #
@@ -423,7 +425,7 @@ else:
     print("not run: no GPU here")
 
 # %% [markdown]
-# Without a barrier, a thread's copies wait for no other thread's: your kernel reads weights at nearly torch's rate.
+# Your kernel reads weights at nearly torch's rate. Try a barrier after each wait: what does it cost?
 #
 # ## What to remember
 #
