@@ -10,8 +10,8 @@
 #
 # The blocks of a GEMM are independent: any order of them gives the same C. But a few hundred blocks run at the same
 # time, and the tiles that they read compete for the L2 cache. A few lines at the top of the kernel choose which tiles
-# are computed *together*. At 8192³ one order reads less than half as much from an H200's memory as another. That makes
-# one kernel 2% faster, and another 14%: this page counts why.
+# are computed *together*. At 8192³ the best order reads less than half as much from an H200's memory as the default.
+# This gains 2% in one kernel and 14% in another; this page counts why.
 #
 # > **After this page you can** count the tiles that a wave of blocks reads, test that an order of blocks computes each
 # > tile once, remap the blocks of a kernel, also onto a triangle, compute the L2 traffic of an order, say whether it
@@ -99,7 +99,7 @@ def visits(order, rows, columns):
 check("12.1", visits)
 
 # %% [markdown]
-# Let it judge the published order:
+# Apply it to the published order:
 
 # %%
 with suppress(NotImplementedError):  # until you have written visits
@@ -109,8 +109,8 @@ with suppress(NotImplementedError):  # until you have written visits
         print(f"{rows} rows: {len(never)} tiles without a block, {len(often)} with several; raster order: {raster}")
 
 # %% [markdown]
-# Where 8 divides the rows, it is raster order, as at the published size: so the order does not explain the step from
-# 111 to 112%. Elsewhere it counts rows up to a multiple of 8, and returns to raster order past the edge:
+# Where 8 divides the rows, as at the published size, it is raster order, so the order does not explain the step from
+# 111 to 112%. Elsewhere it rounds the rows up to a multiple of 8, and returns to raster order past the edge:
 
 # %%
 show_block_order((12, 8), {"as published": l2.as_published}, 24)
@@ -122,7 +122,7 @@ show_block_order((12, 8), {"as published": l2.as_published}, 24)
 #
 # `l2.grouped(block, rows, columns, group)` is the order in groups. A square wave reads least, and 264 blocks are a
 # square of about 16 × 16. **Predict:** is 16 then right for any C? For a tall and narrow one? For a small one? Here are
-# the tiles that all waves together read, for each height of a group:
+# the tiles that all waves read together, by the height of a group:
 
 # %%
 for grid in ((64, 64), (16, 64), (64, 16), (8, 8)):
@@ -132,7 +132,8 @@ for grid in ((64, 64), (16, 64), (64, 16), (8, 8)):
     print(f"{by(grid)} tiles:", ", ".join(f"{tiles} in groups of {height}" for height, tiles in read.items()))
 
 # %% [markdown]
-# The tall, narrow C is the surprise: there one row is best. Here is a smaller one, with 24 blocks at a time:
+# The small C is one wave: its order does not matter. In the tall, narrow C one row is best. Here is a smaller one, with
+# 24 blocks at a time:
 
 # %%
 show_block_order((16, 5), {f"groups of {n}": partial(l2.grouped, group=n) for n in (4, 1)}, 24)
@@ -181,15 +182,15 @@ check("12.2", in_groups)
 # %% [markdown]
 # ## From footprint to traffic
 #
-# The footprint treats each wave by itself. But where L2 still holds a tile when the next wave asks for it, memory need
-# not send it again. To know how much L2 saves, send all loads through a model of it.
+# The footprint treats each wave by itself. L2 may still hold a tile when the next wave asks for it. To count that, send
+# all loads through a model of L2.
 #
 # **Exercise 12.3** (about 6 lines). Write `tiles_fetched(waves, steps, room)`: how many tiles are fetched from device
 # memory. `waves` is a list as `l2.waves` returns it. The blocks of a wave walk along K in lockstep: in each of the
 # `steps`, every block, in the order of the list, loads its tile of A and then its tile of B. When a wave has made all
 # steps, the next one starts. `l2.Lru(room)` is a cache that evicts the least recently used entry; its `load(key, 1)`
-# returns the tiles that this load fetches from memory: 1, or 0 where L2 still holds it. Which loads are of the same
-# tile is up to your keys.
+# returns the tiles that this load fetches from memory: 1, or 0 where L2 still holds it. Your keys decide which loads
+# are of the same tile.
 
 
 # %%
@@ -208,8 +209,8 @@ def tiles_fetched(waves, steps, room):
 check("12.3", tiles_fetched)
 
 # %% [markdown]
-# Now let your function count for an H200, with half of its L2: on data-center GPUs since the A100 both halves keep the
-# lines that SMs of both sides read.
+# Now let your function count for an H200, with room in half of its L2: on data-center GPUs since the A100 a line that
+# SMs of both sides read is kept in both halves.
 
 # %%
 h200 = hardware_of("NVIDIA H200")
@@ -230,9 +231,8 @@ with suppress(NotImplementedError):  # until you have written tiles_fetched
         print(f"8192³, {name:12} hit rate {hit_rate:.0%}, {gigabytes:.2f} GB from memory")
 
 # %% [markdown]
-# In all its steps together a wave reads more than half of L2 holds: the next one finds nothing that it needs, and the
-# bytes are your footprints times the steps. Groups of 8 raise the hit rate from 87 to 92% and take more than a third
-# off the bytes.
+# Over all its steps a wave reads more than half of L2 can hold. So the next wave finds nothing, and the bytes are your
+# footprints times the steps. Groups of 8 raise the hit rate from 87 to 92% and take more than a third off the bytes.
 #
 # **Predict:** how much slower is raster order than groups of 8? How long do the bytes take at the datasheet's
 # bandwidth, 4.8 TB/s, and how long does the arithmetic take, at the 623 TFLOP/s of `mma.sync` alone?
@@ -261,23 +261,25 @@ with suppress(NotImplementedError):
     beside_counters("gemm_orders", blocks=2)
 
 # %% [markdown]
-# For groups of 4 and 8 your count is within 3% of the counters. For raster order they say 3.31 GB, and lockstep 2.31:
-# blocks do not run in lockstep, and L2 may drop a tile before the last of the 64 blocks that share it has asked. In the
-# explorer, *drift* is the difference in pace between the slowest block and the fastest: set raster order and a small
-# L2, and move it.
+# For groups of 4 and 8 your count is within 3% of the counters. For raster order they say 3.31 GB, not 2.31, and for
+# groups of 16 1.44, not 1.19. Blocks do not run in lockstep, so L2 may drop a tile before the last block that shares it
+# has asked. In the explorer, *drift* is the difference in pace between the slowest block and the fastest: set raster
+# order and a small L2, and move it.
 
 # %%
 explore_block_order(rows=32, columns=32, in_flight=128, l2_mb=30)
 
 # %% [markdown]
-# **Fewer bytes are not more speed.** Groups of 8 read less than half as much as raster order, and gain under 2%. Groups
-# of 4 read a quarter less, and are slower. In every order the arithmetic alone takes more than twice as long as the
-# bytes, and the copies run beside it: as long as they arrive in time, their origin does not matter.
+# **Fewer bytes are not more speed.** Groups of 8 read less than half as much as raster order and gain 1.6%. Groups of 4
+# read a quarter less and lose 1.0%; the counters do not say why. (These runs spread by less than 0.4%.) In every order
+# the arithmetic alone takes more than twice as long as the bytes, and the copies run beside it. As long as they arrive
+# in time, it does not matter whether from L2 or from memory. Notebook 13 looks for the other 530 to 590 µs.
 #
 # ## Where it pays
 #
 # An order is worth your time where memory is close to being the limit. Notebook 07's kernel multiplies by WGMMA, at up
-# to 989 TFLOP/s, and has tiles of 128×128, too: the same bytes in half the time. **Predict** its gain.
+# to 989 TFLOP/s, and has tiles of 128×128, too: the same loads, with 0.63 of the arithmetic's time. **Predict** its
+# gain.
 
 # %%
 with suppress(NotImplementedError):
@@ -285,19 +287,17 @@ with suppress(NotImplementedError):
     beside_counters("tile_orders", blocks=1)
 
 # %% [markdown]
-# Groups of 8 are 14% faster. One block fits on an SM, so the waves are half as large, and your count is within 3% of
+# Groups of 8 are 14% faster. One block fits on an SM, so the waves are half as large, and your count is within 4% of
 # the counters for all four orders. In raster order the bytes alone take 0.94 ms of the kernel's 1.75; the arithmetic,
-# 1.11, no longer hides all of them. Notebook 14's kernel has tiles of 128×256, which need fewer bytes: there the same
-# change gains 3.6% (2.42 → 1.49 GB).
-#
-# Here is a good place to stop.
+# 1.11, no longer hides all of them. Notebook 14's kernel has tiles of 128×256, which need fewer bytes: timed with this
+# table, groups gain 3.6% there (2.42 → 1.49 GB).
 #
 # ## Is it partition camping?
 #
 # Schreiber's article gives another reason to remap blocks, on an A100: **partition camping**, when neighboring blocks
-# keep reading from the *same* memory channel, and the others idle. With K = 8192 a row is 2¹⁴ bytes, a power of two,
-# unlike with K = 8128 or 8256. If a few bits of the address selected the channel, 8192 would be slower than its
-# neighbors, most of all with a tall A, where memory is close to being the limit. In TFLOP/s:
+# keep reading from the *same* memory channel, and the others idle. With K = 8192 a row is 2¹⁴ bytes, a power of two. If
+# a few bits of the address selected the channel, 8192 would be slower than its neighbors, most of all with a tall A,
+# which memory limits more. In TFLOP/s:
 
 # %%
 show_speeds("gemm_pitch")
@@ -307,7 +307,7 @@ show_speeds("gemm_pitch")
 #
 # ## A size a little larger, and much slower
 #
-# The ladder's figure, at the end of this page, dips at 3072. Count waves: two blocks fit on each of 132 SMs.
+# The ladder's figure, at the end of this page, dips at 3072. Count waves:
 
 # %%
 for size in (2560, 2816, 2944, 3072, 3328, 3584, 3840):
@@ -364,9 +364,9 @@ with suppress(NotImplementedError):  # until you have written busy
             print(f"{swept.gpu}, {size}: predicted {share / whole:.2f}, {measured}")
 
 # %% [markdown]
-# Three lines of counting predict the three-stage kernel within 3%, and its slowest size. With two stages 0.06 to 0.10
-# more are missing where the last wave has at most 132 blocks, at 2944, 3072 and 3840: there no other block on the SM
-# fills a pause.
+# Three lines of counting predict the three-stage kernel within 3%, and its slowest size. With two stages 0.05 to 0.11
+# more are missing where the last wave has at most 132 blocks, at 2944, 3072 and 3840. A likely cause: there no other
+# block on the SM fills a pause.
 #
 # ## Your kernel: half of a symmetric matrix
 #
@@ -433,7 +433,8 @@ check("12.5", gram)
 # %% [markdown]
 # ## The ladder so far
 #
-# *12 grid swizzle* covers *11 two buffers* up to 4096: there the course's order is raster order.
+# *12 grid swizzle* covers *11 two buffers* up to 4096: there the course's order is raster order. At 6144 groups are 1%
+# slower, at 8192 2% faster.
 
 # %%
 show_figure("gemm_ladder_12")
@@ -459,8 +460,8 @@ show_figure("gemm_ladder_12")
 # <details><summary>2. The same kernel, with arithmetic twice as fast and the memory as it is. What does the order of
 # blocks bring now?</summary>
 #
-# Probably more. The bytes take as long as before, which is now a larger share of the kernel's time. Where they take
-# longer than the arithmetic, the kernel waits for memory, and fewer bytes are less time.
+# Probably more. The bytes take as long as before, now a larger share of the kernel's time. Where they take longer than
+# the arithmetic, fewer bytes are less time.
 #
 # </details>
 #

@@ -1,20 +1,20 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 110
+#     minutes: 130
 #     summary: A main loop for any number of stages, what a stage costs, and a kernel of your own for a column-major A.
 # ---
 
 # %% [markdown]
-# # 13 · Three stages, and how many more?
+# # 13 · Three stages, or more?
 #
-# With two buffers the next tile has as long to arrive as this one takes to multiply. If memory is slower, the tensor
-# cores stall. A third buffer keeps two tiles in flight, so each has the time of two.
+# With two buffers the next tile has to arrive while this one is multiplied. If memory is slower, the tensor cores
+# stall. A third buffer keeps two tiles in flight, so each has twice the time.
 #
 # > **After this page you can** write a pipeline of any depth, say what a stage costs and where it pays, rule out slow
 # > configurations by arithmetic, and write a tensor-core GEMM for a column-major operand.
 # >
-# > **It takes** about 110 minutes, on any machine: 65 for the pipeline and its tuning, and 45 for the second half, a
+# > **It takes** about 130 minutes, on any machine: 75 for the pipeline and its tuning, and 55 for the second half, a
 # > kernel of your own. A GPU times the kernels.
 
 # %%
@@ -43,7 +43,7 @@ show_timeline(*(Timeline(n, latency=6, transfer=1, compute=3, tiles=8, at_once=F
 # ## Counting groups
 #
 # Tile *k* goes into buffer *k* % STAGES, and the loads run STAGES − 1 tiles ahead. The **prologue** issues the loads of
-# tiles 0 … STAGES − 2. Step *k* issues that of tile *k* + STAGES − 1 and commits it, multiplies tile *k*, and before
+# tiles 0 … STAGES − 2. Step *k* issues and commits the loads of tile *k* + STAGES − 1, multiplies tile *k*, and before
 # the last K block waits for tile *k* + 1, as in notebook 11.
 #
 # `cp_async_wait_group(n)` waits until at most the *n* newest groups are in flight. It counts groups, not tiles. How
@@ -81,7 +81,8 @@ show_timeline(*(Timeline(n, latency=6, transfer=1, compute=3, tiles=8, at_once=F
 # - It is right for 2, 3, 4 and 5 stages, for two and four K blocks in a tile, and where K has fewer tiles than there
 #   are stages. The simulator tries all of these.
 #
-# How many groups must have been committed before each wait, so that one number fits every step?
+# How many groups must have been committed before each wait, so that one number fits every step? Write yours before you
+# read on; a variant follows.
 
 
 # %%
@@ -129,9 +130,9 @@ for stages in (2, 3, 4):
     print(f"{stages} stages: wait_group {', '.join(waits)}; {compiled}")
 
 # %% [markdown]
-# The warps of a small block with three stages and eight K tiles, simulated. Find the prologue: two tiles (C) in two
-# groups (c), one wait (w), the barrier (|) and the first fetch (R). Which steps load nothing, and do they commit a
-# group?
+# A small block with three stages and eight K tiles, simulated. Find the prologue: two tiles (C) in two groups (c), one
+# wait (w), the barrier (|) and the first fetch (R). Which steps load nothing, and do they commit a group? The last
+# fetch, from tile 5 in buffer 2, is not used.
 
 # %%
 a, b = (torch.randn(64, 256).bfloat16() for _ in range(2))
@@ -220,9 +221,9 @@ show_speeds("gemm_depth")
 # fast. (cuBLAS splits K there, notebook 08.) At 4096³ the *other block* on the SM fills the pause.
 #
 # In the second column K is only four tiles of 64. Two stages load one of the four before the loop, three load two: so
-# the third pays a little even beside another block. The fourth shows its price: one block runs on an SM where there
-# were two. A tile of K = 32 is multiplied in half the time, so the same number of stages bridges half the latency, and
-# the fourth pays.
+# the third pays a little even beside another block. The fourth costs a block: one runs on an SM where there were two. A
+# tile of K = 32 is multiplied in half the time, so the same number of stages bridges half the latency, and the fourth
+# pays.
 #
 # **A pause is filled by another tile of your own, or by another block.** They compete for the SM: the first costs
 # buffers, the second registers, too.
@@ -245,7 +246,7 @@ show_figure("gemm_stages")
 # | K tiles in flight on an SM | 13.2, stages | 2 | 128×256×64, 2 stages: 1, 420 |
 # | warps on an SM | 13.2 | 8 | 128×128×64, 4 stages: 4, 440 |
 # | FLOP for each byte of shared-memory traffic | the tile and the warps | 20 | 128×64×64, 3 stages: 14, 391 |
-# | `busy`, the share of SMs with work | 12.4 | 0.85 | 128×256 at 3072³: 0.73 |
+# | `busy`, the share of time with useful work | 12.4 | 0.85 | 128×256 at 3072³: 0.73 |
 #
 # The traffic of a K tile: its elements are written once; then all warps along N read each row of A, and all warps along
 # M each row of B. Tiles of 128×128 on 2×2 warps have 21 FLOP for each byte, those of 128×256 on 2×4 have 23.
@@ -260,14 +261,15 @@ show_speeds("gemm_unfitted")
 
 # %% [markdown]
 # At 2048³ the limits hold: the ten boxes that pass are the ten fastest. At 3072³ tiles of 128×256 fall to 0.85 of the
-# fastest box, as `busy` says, and that box passes. But 128×64×64 with 3 stages, which is ruled out, has 0.97 of its
-# speed: its `busy` is 0.97, which makes up for the traffic. Limits, one for each number, know nothing of such trades.
-# **Arithmetic rules out most that is slow; the fastest of the rest is found by measuring.**
+# fastest box, as `busy` says. But boxes that pass have 362 to 411 TFLOP/s, and four that are ruled out have 378 to 397.
+# The fastest of these, 128×64×64, has only 14 FLOP for each byte, but a `busy` of 0.97. A limit on each number alone
+# cannot see that one makes up for another. **Arithmetic rules out most that is slow; the fastest of the rest is found
+# by measuring.**
 #
 # **Exercise 13.3** (about 4 lines). Write `tuned(rows, columns)`, which returns a `GemmConfig(tile, warps, stages)` for
-# a C of this size on 132 SMs: one that no number rules out, with 23 FLOP for each byte or more where such a one passes.
-# The check compiles what you return for 4096², for 3072² and for 2048×3072, and names the first number that rules it
-# out. A GPU also times it at 4096³; the last point takes 98% of the course's speed.
+# a C of this size on 132 SMs: one that no number rules out. Where any with at least 23 FLOP for each byte pass, return
+# one of these. The check compiles what you return for 4096², for 3072² and for 2048×3072, and names the first number
+# that rules it out. A GPU also times it at 4096³; the last point takes 98% of the course's speed.
 
 
 # %%
@@ -290,8 +292,8 @@ show_ladder("13.1", "13.3")
 # ## Your rung: the same loads, in another place
 #
 # In 13.1 a step begins with all copies of a tile, inside an `if`. A branch ends a *basic block*, the unit in which a
-# compiler schedules. Here is the loop without it: where no tile is left, the last one is loaded again, into a buffer
-# that is free, and no step reads it. **Predict**: does that make it faster?
+# compiler schedules. Here is the loop without the `if`: where no tile is left, the last one is loaded again, into a
+# buffer that is free, and no step reads it. **Predict**: does that make it faster?
 
 
 # %%
@@ -330,14 +332,14 @@ for name in list(kernels)[:2]:
     print(f"{name}: {story(compile_cute(kernels[name], SQUARE).ptx)}")
 
 # %% [markdown]
-# It makes it 2% slower (the table below 13.4). The story shows the cause that is left: in both loops 6 `cp.async` and 8
-# `ldmatrix` stand between the last mma of a tile and the first of the next. A warp issues in order: it issues no mma
-# before all fourteen.
+# It is 2% slower (the table below 13.4); `story` does not show why. It shows what delays both: 6 `cp.async` and 8
+# `ldmatrix` come between the last mma of a tile and the first of the next. A warp issues in order, all fourteen before
+# that mma.
 #
-# **Exercise 13.4** (about 25 lines). Write `loads_moved(steps)`, this loop with the copies where the tensor cores have
-# work in the meantime: in each step only `ldmatrix` stands before the first mma, all copies are issued before the
-# barrier, and there is no branch among them. It is right where K has fewer tiles than there are stages. Three lines of
-# `without_branch` move. A GPU times it at 4096³, in the order of 12.2: the last point takes 97% of the course's speed.
+# **Exercise 13.4** (about 25 lines, three of which move). Write `loads_moved(steps)`, this loop with the copies where
+# the tensor cores have work in the meantime: in each step only `ldmatrix` comes before the first mma, all copies are
+# issued before the barrier, and there is no branch among them. It is right where K has fewer tiles than there are
+# stages. A GPU times it at 4096³, in the order of 12.2: the last point takes 97% of the course's speed.
 
 
 # %%
@@ -386,11 +388,11 @@ show_ladder("13.3", "13.4")
 show_beside(kernels, sizes=(4096, 8192))
 
 # %% [markdown]
-# Without its branch the loop loses 2%; from there, the place of the copies gains 6%, at 8192³ 5%. (The row *13.4* is
-# the course's `loads_spread`, which is your loop where a tile has two K blocks.)
+# Without its branch the loop loses 2%; from there, the place of the copies gains 6%. (The row *13.4* is the course's
+# `loads_spread`, which equals your loop where a tile has two K blocks.)
 #
-# At 4096³ an H200 takes 277 µs. The same work by mma.sync alone, on operands that stay in registers, takes 228: the
-# rest is `ldmatrix`, copies and barriers.
+# At 4096³ *13.4* takes 273 µs. The same work by mma.sync alone, on operands that stay in registers, takes 228 (notebook
+# 14): the rest is `ldmatrix`, copies and barriers.
 #
 # In the figure *13 loads spread* is such a loop in tiles of 128×256×64 with three stages:
 
@@ -399,16 +401,16 @@ show_figure("gemm_ladder_13")
 
 # %% [markdown]
 # cuBLAS, with other instructions, exceeds the dotted line of mma.sync: notebook 14 has these. For a plain GEMM use
-# cuBLAS: yours has 0.63 of its speed at 4096³ on an H200, 0.43 at 1024³. Write your own where the GEMM is not plain:
-# the epilogue transforms C before it leaves the registers, two GEMMs share a tile (attention), or an operand has a form
-# that no library takes. The second half of this page is such a GEMM. Here is a good place to stop.
+# cuBLAS: the fastest loop in the figure has 0.64 of its speed at 4096³, and 0.61 at 1024³. Write your own where the
+# GEMM is not plain: the epilogue transforms C before it leaves the registers, two GEMMs share a tile (attention), or an
+# operand has a form that no library takes. The second half of this page is such a GEMM. Here is a good place to stop.
 #
 # ## Second half: a column-major A
 #
-# So far K was contiguous in A. Not every A is stored like that. An image is stored as (channels, pixels), one channel
-# after the other. A 1×1 convolution multiplies each pixel's channels by a weight (out, in): C = Xᵀ · Wᵀ, and Xᵀ,
-# (pixels, channels), has its *pixels* contiguous. Its layout is (M, K):(1, M). CuTe calls such an A **M-major**, and
-# the one of the earlier pages **K-major**.
+# So far K was contiguous in A. An image is stored as (channels, pixels), one channel after the other. A 1×1 convolution
+# multiplies each pixel's channels by a weight (out, in): C = Xᵀ · Wᵀ, and Xᵀ, (pixels, channels), has its *pixels*
+# contiguous. Its layout is (M, K):(1, M). CuTe calls such an A **M-major**, and the one of the earlier pages
+# **K-major**.
 #
 # Transposing it in memory first would read and write all of A once more. Follow a tile from memory to the tensor cores,
 # and find the three cells with a question mark:
@@ -467,7 +469,8 @@ check("13.5", m_major)
 # %% [markdown]
 # ### Your kernel
 #
-# The plumbing is given: `Share` is what your main loop runs on, and page 10's functions make B's half.
+# The plumbing is given: `Share` is what your main loop runs on, and page 10's functions make B's half: `make_operands`
+# there has the calls for `ldmatrix` and `retile`.
 
 # %%
 from cutlass.cute.nvgpu import cpasync, warp
@@ -587,14 +590,15 @@ check("13.6", gemm_m_major)
 show_ladder("13.3", "13.6")
 
 # %% [markdown]
-# It has 13.3's loop, tile and order, and is 6 to 7% slower, although its accesses take no more than they need:
+# It has 13.3's loop, tile and order, and 0.93 of its speed on an H200. Its accesses take no more than they need; the
+# cause is open:
 
 # %%
 explain("13.6", gemm_m_major, shape=(128, 256, 256), banks=False)
 
 # %% [markdown]
-# On a machine with a GPU, here is the convolution: an image of 512 channels and 64×64 pixels, with PyTorch's own for
-# comparison. Both round to bf16, so a difference in the last bit would be no error.
+# With a GPU, here is the convolution of an image of 512 channels and 64×64 pixels, beside PyTorch's. A difference in
+# bf16's last bit would be no error.
 
 # %%
 from contextlib import suppress

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 135
+#     minutes: 155
 #     summary: TMA, mbarriers, WGMMA, a Hopper GEMM of your own, and where its time goes.
 # ---
 
@@ -17,7 +17,7 @@
 # > **After this page you can** issue wgmmas as a group, say which phase of an mbarrier a warp waits for, keep a ring of
 # > stages full without overwriting one, store a tile by TMA, write a Hopper GEMM, and say where its time goes.
 # >
-# > **It takes** about 135 minutes, on any machine; after 14.3 is a good place to stop. Without a Hopper GPU the kernel
+# > **It takes** about 155 minutes, on any machine; after 14.3 is a good place to stop. Without a Hopper GPU the kernel
 # > is simulated; with one it is also timed.
 
 # %%
@@ -38,9 +38,9 @@ from tutorlib.kernels.hopper.first import (
 # %% [markdown]
 # ## Who does what
 #
-# One block computes a 128×256 tile of C with two **warpgroups** of four warps each, which issue a WGMMA instruction
-# together. Shared memory is a ring of buffers, **stages**, each for one K tile of A and of B. Follow a K tile by its
-# numbers:
+# One block computes a 128×256 tile of C with two **warpgroups** of four warps each; the four warps of a warpgroup issue
+# each WGMMA together. Shared memory is a ring of buffers, **stages**, each for one K tile of A and of B. Follow a K
+# tile by its numbers:
 
 # %%
 show_sm()
@@ -89,7 +89,7 @@ show_source(ring_layout)
 # ```
 #
 # A stride n@0 moves the coordinate by n along K, n@1 by n along M, in the order of the descriptor: K tile 3 of the last
-# begins at (192, 128).
+# tensor begins at (192, 128).
 #
 # ### The bytes that an mbarrier counts
 #
@@ -125,7 +125,8 @@ check("14.1", tma_bytes)
 # ### What one copy moves
 #
 # `cpasync.tma_partition` prepares both sides of the copies. Mode 0 of each result is what *one* copy moves, and every
-# other mode counts copies. So rows and K become one mode before, and mode 1 of the results counts stages, or K tiles:
+# other mode counts copies. So `boxes` first merges rows and K into one mode. Mode 1 of the results then counts stages,
+# or K tiles:
 
 # %%
 show_source(boxes)
@@ -150,9 +151,9 @@ print(f"{bM // 16 * bN // 8 * bK // 16:,} mma.sync of 16×8×16, and an ldmatrix
 show_source(make_wgmma, wgmma_fragments)
 
 # %% [markdown]
-# Notebook 10 made registers for one buffer alone. Descriptors of all stages cost nothing: tCrA is (1, 1, 4, 4), one
-# wgmma's rows, four K blocks, four stages. The descriptor of another stage is an addition; so is that of the next K
-# block, 32 bytes on. All 128 threads of a warpgroup pass the same `thread`, its first one.
+# Notebook 10 made registers for one buffer alone. Descriptors of all stages cost nothing: tCrA is (1, 1, 4, 4): one
+# descriptor, one wgmma along M, four K blocks, four stages. The descriptor of another stage is an addition; so is that
+# of the next K block, 32 bytes on. All 128 threads of a warpgroup pass the same `thread`, its first one.
 #
 # ### One K tile is one group
 #
@@ -308,8 +309,8 @@ check("14.4", one_stage)
 # and the producer alone waits. A stage is used again `stages` steps later, in its next phase.
 #
 # - The consumer waits for `full`: in round 0 for phase 0, in round 1 for phase 1, in round 2 for phase 2, parity 0.
-# - The producer waits for `empty`: in round 1 for phase 0, which completes when the stage has been read once. In round
-#   0 it must not wait: which parity is complete on a fresh mbarrier?
+# - The producer waits for `empty` before it fills a stage again. In round 0 it must not wait: which parity is complete
+#   on a fresh mbarrier?
 #
 # **Exercise 14.5** (about 2 lines). Write `ring(step, stages, producer)`, which returns (index, phase): the stage of
 # this step, and the parity to wait for, 0 or 1, for any number of stages. `producer` is True or False.
@@ -327,8 +328,8 @@ def ring(step, stages, producer):
 check("14.5", ring)
 
 # %% [markdown]
-# CuTe counts so: `make_pipeline_state(PipelineUserType.Consumer, stages)` has `.index`, `.phase`, `.advance()` and
-# `.clone()`. One for `PipelineUserType.Producer` begins with phase 1.
+# CuTe counts the same way: `make_pipeline_state(PipelineUserType.Consumer, stages)` has `.index`, `.phase`,
+# `.advance()` and `.clone()`. One for `PipelineUserType.Producer` begins with phase 1.
 #
 # Play it. One warp loads (*loads*) and one multiplies (*math*: *done* waits for its wgmmas, *free* arrives at `empty`).
 # Click a warp's row to issue its next instruction; TMA's transfers land when *you* click them. Play two correct rounds.
@@ -351,9 +352,8 @@ explore_mbarriers(stages=2)
 #   of all warps and loads the stage's next K tile, if there is one. No other warp waits for `empty`.
 # - At the end the accumulators are complete. There is no barrier of the block, and the loop is not unrolled.
 #
-# When the wait of step k returns, which stage has been read, and which K tile comes into it next? For the producer's
-# wait, compare `ring(k - 1 + stages, stages, True)` with `ring(k - 1, stages, False)` before you make a second state.
-# The check simulates 3 and 4 stages.
+# When the wait of step k returns, which stage has been read, and which K tile comes into it next? Does the producer's
+# wait need a second state? The check simulates 3 and 4 stages.
 
 
 # %%
@@ -390,8 +390,8 @@ def main_loop(steps: Steps):
 check("14.6", main_loop)
 
 # %% [markdown]
-# A missing arrival hangs one round later. A missing wait for `empty` hangs nothing: the kernel is right while all warps
-# are fast.
+# A missing arrival hangs the kernel one round later. A missing wait for `empty` hangs nothing, and results stay right
+# until a warp falls behind.
 #
 # ### How many stages?
 #
@@ -415,9 +415,10 @@ for name, loop, stages in (("1 stage", one_stage, 2), ("2 stages", main_loop, 2)
 
 # %% [markdown]
 # On an H200 one stage has 0.44 of four stages' speed, two have 0.63, three 0.99. The drawing's rule predicts this from
-# one number. In cycles of the SM a step takes 2,733 with one stage. Eight wgmmas take 1,024 of these, so latency and
-# transfer take about 1,709. With two stages they alone should limit a step; it takes 1,902, 11% more. With three, two
-# K tiles arrive in 1,709 cycles, one in 855, faster than they are multiplied: three are enough.
+# one number. In cycles of the SM, from the table in *Where the time goes*, a step takes 2,733 with one stage. Eight
+# wgmmas take 1,024 of these, so latency and transfer take at most 1,709. With two stages they alone should limit a
+# step; it takes 1,902, 11% more. With three, two K tiles arrive in 1,709 cycles, one in 855, faster than they are
+# multiplied: three are enough.
 #
 # ## The epilogue: stmatrix, and TMA again
 #
@@ -430,8 +431,7 @@ show_source(Accumulators, make_accumulators)
 
 # %% [markdown]
 # Here the two proxies meet again. A **fence** covers what its own lane has written. The whole warp calls `cute.copy`
-# with a TMA atom, which elects the lane that issues. Only it need wait for a store: a group serves in place of an
-# mbarrier.
+# with a TMA atom, which elects the lane that issues. Only that lane waits for the store, by a group, not an mbarrier.
 #
 # | in `cute.arch` | |
 # |---|---|
@@ -491,7 +491,7 @@ show_source(described, out_layout)
 # - TMA loads, wgmma with one group in flight, `stmatrix`, TMA stores;
 # - two barriers of the block, at most a fence for each box of C, no load that brings nothing but zeros, no spills.
 #
-# A Hopper GPU times it at 4096³ beside cuBLAS. Where a piece is not from above:
+# A Hopper GPU times it at 4096³ beside cuBLAS. The pieces that are new:
 #
 # - `grouped(block, *tiles)` → (m, n): the place of the block's tile among C's tiles, in groups of 8 rows of tiles, so
 #   that blocks that run together share tiles of A and B in L2.
@@ -572,14 +572,14 @@ explain("14.8", gemm, shape=(128, 256, 512), banks=False)
 #
 # ## Where the time goes
 #
-# Your main loop (14.6, in the course's kernel) and your kernel, beside notebook 13's fastest; *gain* compares with the
-# row above:
+# Your main loop (14.6, in the course's kernel) and your kernel, beside 13.4's; *gain* compares with the row above:
 
 # %%
 show_ladder("13.4", "14")
 
 # %% [markdown]
-# At 4096³ your kernel has 0.98 of cuBLAS's speed, and is 1.5 times as fast as notebook 13's.
+# At 4096³ your kernel has 0.98 of cuBLAS's speed, and takes less than two thirds of 13.4's time. In the figure *14
+# plain* is the course's version:
 
 # %%
 show_figure("gemm_ladder_14")
@@ -611,14 +611,14 @@ for swept in all_sweep_results("hopper_account"):
 # | each tile of C: *wgmma alone* takes 1,108 cycles a step, not 1,024 | 0.92 | 808 |
 # | the loads: 1,160 cycles a step with them | 0.96 | 773 |
 #
-# The third is 84 · 64 = 5,400 cycles for each tile of C in which the tensor cores are idle: before its first wgmma and
-# during its epilogue. No second block fills them, for want of shared memory. Notebook 15 mends that. The fourth is
-# small because TMA alone needs 847 cycles a step, fewer than 1,024.
+# The third is 84 · 64 = 5,400 cycles for each tile of C: the time before its first wgmma, its epilogue, and whatever a
+# step loses between wgmmas. No second block fills them, for want of shared memory; notebook 15 mends that. The fourth
+# is small because TMA alone needs 847 cycles a step, fewer than 1,024.
 #
-# The gain over notebook 13 splits in the same way. 13.4's kernel takes 1,845 cycles a step, yours 1,160: ×1.59. The
-# instruction itself gains ×1.38, from 1,534 cycles of *mma.sync alone* to 1,108. The other ×1.15 is what feeds it:
-# copies, fetches and barriers cost mma.sync 20%, and WGMMA 5%, since TMA and descriptors leave the threads nothing to
-# carry. The clock takes back 2%.
+# The gain over notebook 13 splits in the same way. Notebook 13 timed 13.4's kernel at 274.2 µs and 1,726 MHz, 1,849
+# cycles a step; yours takes 1,160: ×1.59. The instruction itself gains ×1.38, from 1,534 cycles of *mma.sync alone* to
+# 1,108. The other ×1.15 is what feeds it: copies, fetches and barriers cost mma.sync 20%, and WGMMA 5%, since TMA and
+# descriptors leave the threads nothing to carry. The clock takes back 3%.
 #
 # ## What to remember
 #
@@ -645,7 +645,7 @@ for swept in all_sweep_results("hopper_account"):
 #
 # <details><summary>3. A kernel announces half of the bytes that TMA brings. What can happen?</summary>
 #
-# The phase may complete when half of them are there, and WGMMA reads a tile that is partly the old one. So may the next
-# phase, in which the other half counts.
+# The phase may complete when half of them are there, and WGMMA reads a tile that is partly the old one. The other half
+# is then counted in the next phase, which may also complete too early.
 #
 # </details>
