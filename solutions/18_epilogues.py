@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 80
+#     minutes: 95
 #     summary: Epilogues as functions of values; bias, GELU and a residual; SwiGLU in one GEMM; a reduction of your own.
 # ---
 
@@ -9,14 +9,14 @@
 # # 18 · Epilogues
 #
 # A model rarely needs A · Bᵀ alone: a bias, an activation or a residual follows the product. A separate kernel reads
-# and writes all of C for it. At 4,096 tokens and 14,336 features, as in Llama 3 8B, that is 235 MB, at notebook 05's
-# 4.2 TB/s 56 µs of an H200, where the GEMM takes about 600 µs. In the GEMM's epilogue, C is already in registers.
+# and writes all of C for it. At 4,096 tokens and 14,336 features, as in Llama 3 8B, that is 235 MB. An H200 needs 56 µs
+# for it at notebook 05's 4.2 TB/s; the GEMM takes about 600. In the GEMM's epilogue, C is already in registers.
 #
 # > **After this page you can** write an epilogue as a function of a thread's values, fetch the operands that it needs,
 # > fuse a gate by reordering the weights, estimate what an epilogue costs, and write one of your own that reduces over
 # > a block.
 # >
-# > **It takes** about 80 minutes, on any machine: without a GPU, kernels are simulated. A Hopper GPU times them. After
+# > **It takes** about 95 minutes, on any machine: without a GPU, kernels are simulated. A Hopper GPU times them. After
 # > 18.3 is a good place to stop.
 
 # %%
@@ -37,8 +37,8 @@ from tutorlib.notebook.fused_kernels import (
 # %% [markdown]
 # ## Values, not memory
 #
-# A `cute.Tensor` refers to memory: a pointer and a layout. Its `.load()` returns a TensorSSA, as in notebook 02: a
-# thread's numbers as an immutable *value*, which `.store(values)` writes to a tensor. An epilogue needs:
+# A `cute.Tensor` refers to memory: a pointer and a layout. Its `.load()` returns a TensorSSA: a thread's numbers as an
+# immutable *value*, which `.store(values)` writes to a tensor. An epilogue needs:
 #
 # | | |
 # |---|---|
@@ -71,8 +71,8 @@ print("tanh           ", arithmetic(cute.math.tanh))
 print("tanh, fast     ", arithmetic(lambda x: cute.math.tanh(x, fastmath=True)))
 
 # %% [markdown]
-# The comparison and the select have become one `max` for each element. The branch is the kernel's own. With `fastmath`,
-# tanh is one instruction in place of more than a dozen. In machine code a `div` is several, among them an `rcp`.
+# The comparison and the select have become one `max`. The branch is the kernel's own. With `fastmath`, tanh is one
+# instruction in place of more than a dozen. In machine code a `div` is several, among them an `rcp`.
 #
 # Special functions (`tanh`, `ex2`, `rcp`) are the expensive part of an epilogue: an SM executes 128 fp32 additions or
 # multiplications per cycle, but only 16 special functions. So where an exercise of this page needs one, the check
@@ -82,8 +82,8 @@ print("tanh, fast     ", arithmetic(lambda x: cute.math.tanh(x, fastmath=True)))
 #
 # > gelu(x) = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³)))
 #
-# Write `gelu(x)` for values in fp32; √(2/π) is 0.7978846. (The erf form, which this one approximates, passes too.) Some
-# of the check's x are large: if you write tanh with exponentials, what happens at x = 30?
+# Write `gelu(x)` for values in fp32; √(2/π) is 0.7978846. Some of the check's x are large: if you write tanh with
+# exponentials, what happens at x = 30?
 
 
 # %%
@@ -120,16 +120,16 @@ for x in (3, -3):
 # The fast tanh is off by up to 2⁻¹¹ of itself (PTX ISA). For negative x, 1 + tanh cancels, and the error stays: a small
 # gelu(x) loses most of its digits, which the check allows.
 #
-# What does GELU cost? A tile of 128×256 has 32,768 results, whose tanh takes 2,048 cycles at 16 per cycle. At the
-# datasheet's rate the tensor cores take 1,024 cycles for a K tile of 64, so with K = 4096 65,536: tanh adds 3% if the
+# What does GELU cost? A tile of 128×256 has 32,768 results, whose tanh takes 2,048 cycles at 16 per cycle. At their
+# datasheet rate the tensor cores take 1,024 cycles for a K tile of 64, so 65,536 with K = 4096. tanh adds 3% if the
 # tensor cores wait for it. The formula as it is written takes seven other instructions for an element, 1,792 cycles at
 # 128 per cycle, nearly 3% more if they do not overlap with tanh. With K = 8192, each number is half as large.
 #
 # ## Where the bias is
 #
 # The next goal is GELU(A · Bᵀ + bias). A thread's accumulators are scattered over rows and columns of the tile: which
-# of the bias's N numbers belongs to which? In notebook 10, `partition_C` found the accumulators' places in C, and it
-# works on any matrix of C's shape. So view the bias as one, without copying anything.
+# of the bias's N numbers does each need? In notebook 10, `partition_C` found the accumulators' places in C, and it
+# works on any matrix of C's shape. So view the bias as one, without a copy.
 #
 # **Exercise 18.2** (about 2 lines). Write `every_row(bias, rows)`, which returns a tensor of shape (rows, N) over the
 # memory of `bias` (N,), in which every row is the bias. `cute.make_tensor(bias.iterator, layout)` makes a tensor of
@@ -154,8 +154,8 @@ check("18.2", every_row)
 show_layout("(4,8):(0,1)")
 
 # %% [markdown]
-# The kernel around your function is notebook 10's, with a small tile of 64×64 for the simulator. It partitions this
-# matrix, called D, like C: tCgD has the address of D's element for each of a thread's accumulators.
+# The kernel around your function is notebook 10's, with a 64×64 tile for the simulator. It partitions your matrix,
+# called D, like C: tCgD refers to D's elements for a thread's accumulators.
 #
 # ## An epilogue is a function
 #
@@ -195,9 +195,9 @@ def bias_gelu(acc, bias):
 # | `cute.make_rmem_tensor(shape, Float32)` | new registers |
 # | `cute.elem_less(a, b)` | whether a < b in every mode |
 #
-# tCrC, tCgD and coordinates have one shape; each takes a single index, from 0 to `cute.size(…)` − 1. Which does the
-# compiler know, and which only the running thread: how many accumulators a thread has, and which of them are inside C?
-# (`cutlass.range_constexpr(n)` is a loop that is unrolled at compile time.)
+# tCrC, tCgD and coordinates have one shape; each takes a single index, from 0 to `cute.size(…)` − 1. What does the
+# compiler know, and what only the running thread: how many accumulators a thread has, or which of them are inside C? (A
+# loop over `cutlass.range_constexpr(n)` is unrolled.)
 
 
 # %%
@@ -217,9 +217,8 @@ def fetch(acc: Accumulators):
 check("18.3", fetch)
 
 # %% [markdown]
-# This is correct, but slow: one 2-byte load per element. A thread's accumulators of a row are 8 adjacent columns at a
-# time. Where all tiles are full, `fetch_operand`, the default of `Fusion`, loads 8 at once. This is a good place to
-# stop.
+# This is correct, but takes a 2-byte load for each element. Where all tiles are full, `fetch_operand`, the default of
+# `Fusion`, loads 8 adjacent columns at once. This is a good place to stop.
 #
 # ## SwiGLU: two columns become one
 #
@@ -229,9 +228,9 @@ check("18.3", fetch)
 # gate(x) and up(x) are GEMMs with the same A, so one GEMM with B = gate stacked on up computes both. But then column j
 # of gate(x) and column j of up(x) are in different blocks, and their product needs both in one *thread*.
 #
-# Move the weights, not the results: B's rows may be in any order. The picture has 32 columns of a row of a Hopper tile,
-# for two orders of B's rows. A cell shows the thread that holds the accumulator, and its column of gate (g) or up (u);
-# T0's are outlined.
+# B's rows may be in any order, so reorder the weights. The picture has 32 columns of a row of a Hopper tile, for two
+# orders of B's rows. A cell shows the thread that holds the accumulator, and its column of gate (g) or up (u); T0's are
+# outlined.
 
 # %%
 show_gate(32, 8)
@@ -258,7 +257,7 @@ check("18.4", interleaving)
 # %% [markdown]
 # In notebook 10's kernel, which the checks simulate, T0 holds columns 0 to 7 and T1 columns 8 to 15. Four lanes cover
 # 32 columns, and the four warps are one above the other, so T0's next columns are 32 to 39. The width is 32: a warp's
-# first step along N is gate, the second up. T0's accumulators, with the number of each one's register:
+# first step along N is gate, the second up. T0's accumulators, with their registers, for one atom along M:
 
 # %%
 show_gate_registers()
@@ -297,10 +296,11 @@ check("18.5", gated)
 #
 # ## What the epilogues cost
 #
-# You have two estimates for GELU at K = 8192, both without the bias: 1.6% for tanh alone, 2.9% if nothing overlaps.
+# Your estimates for GELU at K = 8192, without the bias, are 1.6% for tanh alone and 2.9% if nothing overlaps.
 # **Predict**: which of GELU and the residual will cost more than estimated? And what will SwiGLU cost, which stores
 # half as much? The next cell estimates the residual, by the bytes of D at 4.2 TB/s. *Time added* is what each fused
-# kernel takes beyond the plain GEMM, timed in turn, each in its own best configuration.
+# kernel takes beyond the plain GEMM, timed in turn. The course's model chose the configurations of the plain GEMM and
+# of rows without a comma.
 
 # %%
 (h200,) = (swept for swept in all_sweep_results("fused_epilogues") if swept.gpu == "NVIDIA H200")
@@ -313,25 +313,25 @@ for point in sorted(h200.points, key=lambda point: (point.measurement.shape, poi
     print(f"{by(timed.shape):16} {point.name:32} {said}time added {1 / timed.ratio - 1:+.1%}")
 
 # %% [markdown]
-# - *GELU, cooperative* lies between your two numbers at 8192³, and at half of K between twice them. In its best
-#   configuration it costs 1.5%.
+# - *bias + GELU, cooperative*, a 128×256 tile, is within your estimates: +1.8% at K = 8192 (1.6 to 2.9%), and +5.1% at
+#   K = 4096 (3.1 to 5.9%). The chosen configurations cost about 1.5%.
 # - *SwiGLU* is faster than the plain GEMM: it needs one tanh for two accumulators, and stores half as much.
-# - The *residual* costs up to twice what D's bytes do. Do the tensor cores wait for the latency of its loads, which an
-#   epilogue issues when the accumulators are ready? In *D by TMA* each warp asks for its share of a tile of D before
-#   that tile's main loop, into the buffers from which C leaves later:
+# - *residual* costs twice what D's bytes do at K = 4096, and 1.5 times at K = 8192. Do the tensor cores wait for the
+#   latency of its loads, which an epilogue issues when the accumulators are ready? In *D by TMA* each warp loads its
+#   share of a tile of D before that tile's main loop, into the buffers from which C leaves later:
 
 # %%
 show_source(LoadedStores.ask)
 
 # %% [markdown]
-# *D in the epilogue* is the same kernel without that. The loads under the main loop gain 1.7% and 0.9%: latency is the
-# smaller part. The rest is probably room. Buffers for a whole tile of D, 32 KiB for each warpgroup, leave five stages
-# of a tile of 128×128, which loads more of A and B for each result than the plain GEMM's 256×160. At 8192³ the residual
-# in a tile of 128×256, which reads D late, is far ahead of both.
+# *D in the epilogue* is the same kernel without that. The loads under the main loop gain about 1.5% and 0.8%: latency
+# is the smaller part. The rest is probably room in shared memory. Buffers for a whole tile of D, 32 KiB for each
+# warpgroup, leave five stages of a 128×128 tile, which loads more of A and B for each result than the plain GEMM's
+# 256×160. At 8192³ *residual*, with a 128×256 tile that reads D late, is far ahead of both.
 #
 # What do others need? *cuBLAS* is `torch.addmm`, which first copies D to C; *cuBLAS in place* is `d.addmm_`, where D
-# may be overwritten; *cuBLASLt* has an epilogue of its own (`torch._addmm_activation`). The last rows compare with the
-# plain GEMM in the fused kernel's configuration. Below 1 the rival wins.
+# may be overwritten; *cuBLASLt* has an epilogue of its own (`torch._addmm_activation`). The rows with *ping-pong* and
+# *cooperative* compare with the plain GEMM in the same configuration. Below 1 the rival wins.
 
 # %%
 show_costs("fused_epilogues", "NVIDIA H200", ("bias + GELU", "residual", "residual, D by TMA", "SwiGLU"))
@@ -340,13 +340,15 @@ show_costs("fused_epilogues", "NVIDIA H200", ("bias + GELU", "residual", "residu
 show_sweep("fused_rivals")
 
 # %% [markdown]
-# Fused GELU and SwiGLU beat torch's ways by 7 to 18%, and cuBLASLt's GELU by 5% and 1%. In one configuration GELU adds
-# 2.3 to 4.2% to a cooperative kernel, but 0.3 to 1.0% in ping-pong, where one warpgroup's epilogue overlaps the other's
-# multiplications. A residual beats `torch.addmm` only because of the copy: cuBLAS in place wins by 4 to 6% at
-# 4096×14336×4096. So fuse what saves a pass over C, and leave a residual that may be overwritten to cuBLAS.
+# Fused GELU and SwiGLU beat torch's ways by 7 to 18%, and cuBLASLt's GELU by 5% and 1%. With both kernels in one
+# configuration, GELU adds 4.2% and 2.3% to a cooperative kernel, but 1.0% and 0.3% in ping-pong, where one warpgroup's
+# epilogue overlaps the other's multiplications. A residual beats `torch.addmm` only because of the copy: cuBLAS in
+# place wins by 4 to 6% at 4096×14336×4096. So fuse what saves a pass over C, and leave a residual that may be
+# overwritten to cuBLAS.
 #
 # On a Hopper GPU, the next cell times your own `bias_gelu` and `gated` at 4096×14336×4096, relative to torch and to the
-# course's epilogues, and your `fetch` in notebook 10's kernel.
+# course's epilogues. It times your `fetch` in notebook 10's kernel, where on an H200 it is as fast as `fetch_operand`.
+# Each row is a run of its own, so one kernel has two times.
 
 # %%
 gelu_kernel, gate_kernel = with_epilogue(bias_gelu), with_gate(gated)
@@ -378,9 +380,10 @@ show_fused_speeds(gelu_kernel, gate_kernel, fetch)
 # | `SmemAllocator().allocate_tensor(Float32, layout, byte_alignment=16)` | in shared memory, apart from sA and sB |
 # | `cute.arch.thread_idx()`, `cute.arch.sync_threads()` | as in notebook 02 |
 #
-# Two questions first. `make_gemm` takes a c of shape (M, N), which may be rounded up to whole tiles, and gives each
-# block its tile of it: which layout over amax's memory has one address for all elements of a tile? And four warps find
-# four maxima: who writes them where, who reads them, and what separates the two?
+# Two questions first. `make_gemm` takes a c of shape (M, N), rounded up to whole tiles if you like, and gives each
+# block its tile of it. M and N may be nested, such as (64, tiles): which layout over amax's memory has one address for
+# all elements of a tile? And four warps find four maxima: who writes them where, who reads them, and what separates the
+# two?
 
 
 # %%
@@ -417,8 +420,8 @@ def tile_amax(a: cute.Tensor, b: cute.Tensor, amax: cute.Tensor):
 check("18.6", tile_amax)
 
 # %% [markdown]
-# The stride of 0 once more: all elements of a tile have the same address, so any of them will do for thread 0. Each
-# warp writes its maximum to shared memory, and thread 0 reads all four after the barrier.
+# With strides of 0, all elements of a tile have one address, so thread 0 may write any of them. Each warp writes its
+# maximum to shared memory, and thread 0 reads all four after the barrier.
 #
 # CUTLASS composes such functions as an *epilogue visitor tree*: your `every_row` is its row broadcast, `fetch` its
 # auxiliary load, this exercise its scalar reduction.
@@ -427,9 +430,9 @@ check("18.6", tile_amax)
 #
 # - An epilogue is a function of values in registers, and rounding comes last.
 # - Partition an operand's matrix like C; a stride of 0 turns a vector into a matrix.
-# - If one thread needs two columns of the result, reorder the weights so that it gets both. You do it once.
-# - Estimate an epilogue by its special functions and its bytes, relative to a tile's main loop. What it needs of
-#   registers and shared memory may cost more than both.
+# - If one thread needs two columns of the result, reorder the weights so that it gets both.
+# - Estimate an epilogue by its special functions and its bytes, relative to a tile's main loop. Its registers and
+#   shared memory may cost more than both.
 #
 # Next: [notebook 19](19_layers.ipynb) makes layers of these kernels.
 #
@@ -452,10 +455,10 @@ check("18.6", tile_amax)
 #
 # </details>
 #
-# <details><summary>3. Loading D under the main loop gains 1.7%, and yet the kernel is slower than one with a larger
-# tile that loads D late. Why?</summary>
+# <details><summary>3. At 8192³ loading D under the main loop gains 0.8%, and yet the kernel is slower than one with a
+# larger tile that loads D late. Why?</summary>
 #
-# A tile of D waits in shared memory, which the stages need, or a larger tile. The latency that this hides was shorter
-# than the time that the smaller tile's extra loads of A and B take.
+# A tile of D waits in shared memory, which the stages need, or a larger tile. The hidden latency is probably shorter
+# than the time of the smaller tile's extra loads of A and B.
 #
 # </details>

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 70
+#     minutes: 85
 #     summary: Kernels as operators that torch knows, with gradients and autocast, in a Llama MLP and over two GPUs.
 # ---
 
@@ -15,7 +15,7 @@
 # > torch, put it into a model without touching the model's code, and split an MLP's weights so that its GPUs need one
 # > all-reduce.
 # >
-# > **It takes** about 70 minutes, on any machine: without a GPU, kernels are simulated. A Hopper GPU times your layer.
+# > **It takes** about 85 minutes, on any machine: without a GPU, kernels are simulated. A Hopper GPU times your layer.
 
 # %%
 from copy import deepcopy
@@ -32,7 +32,7 @@ from tutorlib.notebook.fused_kernels import (
 # %% [markdown]
 # ## The backward: two more GEMMs
 #
-# First a linear layer alone: y = x · Wᵀ, so y_mn = Σ_k x_mk · w_nk. Autograd gives you grad_mn = ∂L/∂y_mn and wants
+# First a linear layer alone: y = x · Wᵀ, so y_mn = Σ_k x_mk · w_nk. Autograd gives you grad_mn = ∂L/∂y_mn and needs
 # ∂L/∂x and ∂L/∂w, both GEMMs. Over which index does each sum run?
 #
 # **Exercise 19.1** (about 5 lines). Write `linear_backward(grad, x, weight, gemm)`, which returns (∂L/∂x, ∂L/∂weight).
@@ -57,26 +57,25 @@ check("19.1", linear_backward)
 
 # %% [markdown]
 # One operand of the first GEMM is transposed, and both of the second. The copies cost time: for a weight of 14,336 ×
-# 4,096, 235 MB, 56 µs at notebook 05's 4.2 TB/s. Notebook 15's kernel needs none, since wgmma takes bf16 operands
-# MN-major, too; the course's backward passes it `weight.mT` as it is.
+# 4,096, 235 MB, 56 µs at notebook 05's 4.2 TB/s. Notebook 15's kernel needs none, since wgmma takes MN-major bf16
+# operands; the course's backward passes `weight.mT` itself.
 #
 # ## What fusion did not keep
 #
 # Now y = gelu(z), where z = x · Wᵀ + bias. By the chain rule ∂L/∂z = grad · gelu′(z), and from z down it is the linear
-# layer again. But z existed only in registers. Two ways get it back, with prices at 4,096 tokens and
-# 14,336 features:
+# layer again. But z existed only in registers. Two ways get it back, here at 4,096 tokens and 14,336 features:
 #
-# - The kernel stores z along with y, and the backward reads it. That takes about 56 µs, and 117 MB a layer until then.
-# - The backward computes x · Wᵀ again, a third GEMM. That takes no memory, and about 600 µs with K = 4,096.
+# - The kernel stores z along with y, and the backward reads it. That takes 56 µs, and 117 MB a layer until the
+#   backward.
+# - The backward computes x · Wᵀ again, a third GEMM. That keeps nothing, and takes about 600 µs with K = 4,096.
 #
-# Here you compute it again: memory limits the batch. **Predict**: for which K is it also the faster way?
+# Here you compute it again, to save memory. **Predict**: for which K could it also be faster?
 #
 # **Exercise 19.2** (about 7 lines). Write `linear_gelu_backward(grad, x, weight, bias, gemm)`: the gradients of x,
-# weight and bias (out,) as a tuple. GELU has its tanh form, x/2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³))), and
-# tanh′ = 1 − tanh². As in 19.1, use `gemm`, here three times in all, and expect any strides of grad and x. Tensors are
-# fp64 or bf16, and `gemm` takes operands of one dtype. Near ±1, 1 − tanh² loses bf16's digits: in bf16, the check
-# allows half the error that the element-by-element part makes there. (In fp64, notebook 18's seven digits of √(2/π) are
-# too few.) Some z are large.
+# weight and bias (out,) as a tuple. GELU has its tanh form, x/2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³))), and tanh′ =
+# 1 − tanh². As in 19.1, use `gemm`, here three times, and expect any strides of grad and x. Tensors are fp64 or bf16,
+# and `gemm` takes operands of one dtype. In bf16, compute the elementwise part in fp32: the check allows half the error
+# of doing it in bf16. (In fp64, notebook 18's seven digits of √(2/π) are too few.) Some z are large.
 
 
 # %%
@@ -95,14 +94,14 @@ def linear_gelu_backward(grad, x, weight, bias, gemm):
 check("19.2", linear_gelu_backward)
 
 # %% [markdown]
-# A GEMM's time grows with K, and the 56 µs do not: the two are equal near K = 4,096 · 56 / 600, about 380.
+# If a GEMM's time is proportional to K, it is 56 µs at K = 4,096 · 56 / 600, about 380. But `gemm` writes z, too, and
+# torch reads it: 56 µs again. So for no K, unless the GEMM's epilogue applies gelu′.
 #
 # ## The fake: what is known without data
 #
 # When torch.compile traces a model, tensors have shapes and no data; sizes may be symbols, `s0` instead of 5. A
 # function that states the shape, dtype and device of an operator's result is its **fake**. It must not read data. If it
-# asks for a size's *value*, as `len`, `int` and comparisons do, torch recompiles for each new size. The compiler trusts
-# it.
+# asks for a size's *value*, as `len`, `int` and comparisons do, torch recompiles for each new size.
 
 
 # %%
@@ -123,8 +122,8 @@ def linear_fake(x, weight):
 # | `autocast` | `register_autocast(device, dtype)` | the dtype to cast to, for one device type |
 # | `torch.cuda.graph` | nothing | but the launch must use the current stream and must not synchronize |
 #
-# `custom_op` needs annotations of forward's arguments and result, which may not be a view of an input. A colleague's
-# registration, of a function that needs data, as a kernel does:
+# `custom_op` needs annotations of forward's arguments and result, which may not be a view of an input. A colleague
+# registers a function that needs data, as a kernel does:
 
 
 # %%
@@ -183,13 +182,13 @@ def register(name, forward, fake, backward):
 check("19.3", register)
 
 # %% [markdown]
-# The four: forward as its own fake, which reads data; a backward with other parameters than (ctx, grad); nothing saved
-# for it; and no rule for autocast on the CPU.
+# The four: a fake that reads data; a backward with other parameters than (ctx, grad); nothing saved for it; no autocast
+# rule for the CPU.
 #
 # Now register the fused kernel. `with_epilogue()` is a function of torch tensors around a GEMM with bias and GELU; your
 # own from notebook 18 goes in as `with_epilogue(bias_gelu)`. In bf16 a Hopper GPU runs it in notebook 15's kernel, on
-# the current stream; the CPU simulates it in notebook 10's. Other dtypes torch computes. The backward calls `linear`,
-# the course's operator for A · Bᵀ, since torch.compile traces it without data, too.
+# the current stream; the CPU simulates it in notebook 10's. For other dtypes, torch computes. The backward calls
+# `linear`, the course's operator for A · Bᵀ, since torch.compile traces it without data, too.
 
 # %%
 gelu_kernel = with_epilogue()
@@ -213,7 +212,6 @@ linear_gelu = register("page19::linear_gelu", forward, fake, backward)
 # %% [markdown]
 # `torch.library.opcheck` tests whether the fake agrees with the real result, and whether forward and backward can be
 # traced with symbolic sizes. `gradcheck` compares the backward with finite differences, `gradgradcheck` its derivative.
-#
 
 # %%
 torch.manual_seed(10)
@@ -249,8 +247,8 @@ print(f"under autocast: {mine.dtype}, and nn.Linear {theirs.dtype}")
 print(f"the epilogue in bf16: off by {float((mine - exact).abs().max()):.1e} of {float(exact.abs().max()):.2f}")
 
 # %% [markdown]
-# The compiled gradient and torch's, both in fp32, differ only by rounding. In bf16 inputs and result are rounded:
-# between 4 and 8, bf16 numbers are 2⁻⁵ apart, so the latter alone is up to 2⁻⁶ = 1.6e-02.
+# The compiled gradient and torch's differ only by rounding. Between 4 and 8, bf16 numbers are 2⁻⁵ apart, so rounding
+# the result alone costs up to 2⁻⁶ = 1.6e-02.
 #
 # ## Into any model
 #
@@ -276,14 +274,14 @@ def use_kernels(module):
 check("19.4", use_kernels)
 
 # %% [markdown]
-# Only `forward` differs, and Python finds it in the object's class. What the kernel cannot take, torch computes, with a
+# Only `forward` differs, and Python finds it in the object's class. Where the kernel cannot run, torch computes, with a
 # warning.
 #
 # ## A Llama MLP
 #
 # The fused Llama MLP, down(silu(gate(x)) · up(x)), needs a second operator: `gated_linear(x, gate_up)` is silu(gate(x))
-# · up(x), where `gate_up` is stored for Hopper: 8 rows of gate, then the same 8 of up, and so on. Its backward, too,
-# multiplies again: both = x · gate_upᵀ. From ∂L/∂both your `linear_backward` goes on.
+# · up(x), where `gate_up` is stored for Hopper: 8 rows of gate, then the same 8 of up, and so on. Its backward also
+# recomputes both = x · gate_upᵀ, and from ∂L/∂both calls your `linear_backward`.
 #
 # **Exercise 19.5** (about 6 lines). Write `gate_gradient(grad, both)`: ∂L/∂both, a new tensor of both's shape and
 # dtype. The last mode of both (…, 2 · features) has 8 elements of gate and 8 of up in turn; grad (…, features) is
@@ -308,8 +306,8 @@ def gate_gradient(grad, both):
 check("19.5", gate_gradient)
 
 # %% [markdown]
-# In torch each of its operations is a kernel that reads and writes whole matrices, most of them fp32. `torch.compile`
-# makes one kernel of them all, which reads grad and both and writes the result. The course calls it on a GPU:
+# In eager torch each operation of yours is a kernel that reads and writes whole matrices, most of them fp32.
+# `torch.compile` makes one kernel of them, which reads grad and both and writes the result. On a GPU the page uses it:
 
 # %%
 compiled_gradient = torch.compile(gate_gradient, dynamic=True)
@@ -340,8 +338,7 @@ wide = [torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in
 print("gated, first derivatives:", torch.autograd.gradcheck(gated_linear, wide))
 
 # %% [markdown]
-# The module interleaves the weights once, when it is made. Its parameters are gate_up, which an optimizer can train,
-# and those of down_proj:
+# The module interleaves the weights once, when it is made. Its parameters are gate_up and those of down_proj:
 
 
 # %%
@@ -357,8 +354,8 @@ class GatedMLP(nn.Module):
 
 
 # %% [markdown]
-# The next cell compares a plain MLP, one swapped by your `use_kernels`, and your `GatedMLP`.
-# **Predict**: which results differ in fp32, and does the gated one lose more digits in bf16 than torch?
+# The next cell compares a plain MLP, one swapped by your `use_kernels`, and your `GatedMLP`. **Predict**: does the
+# gated one lose more digits in bf16 than torch?
 
 # %%
 torch.manual_seed(16)
@@ -376,25 +373,25 @@ for name, module in modules.items():
     print(f"bf16: off by {off:.1e} of {float(expected.abs().max()):.2f}")
 
 # %% [markdown]
-# Under autocast the gated one runs the kernel, in the simulator, and rounds once where torch rounds gate, silu, up and
-# the product.
+# In fp32, torch computes all three. Under autocast the gated one runs its kernel, in the simulator, and rounds once
+# where torch rounds gate, silu, up and the product.
 #
 # ### What it gains
 #
 # The table has Llama 3 8B's MLP in bf16; *two GEMMs, the first gated* is your `GatedMLP`, with the course's kernels.
-# How large can the gain be? Three GEMMs of 4,096 tokens take about 1.8 ms. The kernels for silu and the product, which
-# the gate does without, read and write 587 MB, five times 117.
+# How large can the gain be? Three GEMMs of 4,096 tokens take about 1.8 ms. The two kernels for silu and the product,
+# which gating saves, read and write 587 MB.
 
 # %%
 show_costs("mlp_forward")
 
 # %% [markdown]
 # Swapping nn.Linear gains 2 to 3%. The gated MLP is 11% faster than torch, and 7 to 8% faster than torch.compile, whose
-# kernel of silu and the product still reads gate(x) and up(x). At 4,096 tokens the gate saves 143 µs over *nn.Linear
-# swapped*; at 4.2 TB/s, 587 MB take 140 µs, about as much as the two kernels that disappear.
+# kernel of silu and the product still reads gate(x) and up(x). At 4,096 tokens it saves 143 µs over *nn.Linear
+# swapped*, as estimated: 587 MB take 140 µs at 4.2 TB/s.
 #
-# In training memory counts, too. **Predict**: which matrices does torch keep for the plain MLP's backward? The next
-# cell counts a token's bytes, on the device `meta`, whose tensors have no data: your operator's fake answers.
+# In training, memory counts, too. **Predict**: which matrices does torch keep for the plain MLP's backward? The next
+# cell counts bytes per token on the device `meta`, whose tensors have no data, so it calls your operator's fake.
 
 # %%
 with torch.device("meta"):
@@ -410,8 +407,8 @@ for name, module in {"plain": plain, "gated": GatedMLP(plain, gated_linear)}.ite
 
 # %% [markdown]
 # The plain one keeps x, gate(x), silu(gate(x)), up(x) and the product; the gated one x and the product, 352 MB a layer
-# less. The price is time: its backward computes gate(x) and up(x) again, eleven GEMMs in place of nine. At 0.6 ms each
-# that is 1.2 ms more in 5.8, and the forward gains 0.2. Both:
+# less. Its backward computes gate(x) and up(x) again, so a step has eleven GEMMs in place of nine. At 0.6 ms each,
+# expect 5.8 + 1.2 − 0.2 (for the forward) = 6.8 ms. Measured:
 
 # %%
 show_costs("mlp_training")
@@ -420,15 +417,21 @@ show_costs("mlp_training")
 show_layer_speeds(lambda plain: GatedMLP(plain, gated_linear))
 
 # %% [markdown]
-# With the gradient *in eager torch* the gated MLP takes 3.3 ms more than torch, not 1.0: its 16 operations read and
-# write 8.8 GB, 2.1 ms at 4.2 TB/s. As one kernel it reads and writes 587 MB, 0.14 ms; the step becomes 1.4 ms shorter,
-# and 1.8 ms longer than torch's. A gated MLP pays in training only where its 352 MB a layer are needed.
+# With the gradient *in eager torch* the gated MLP takes 3.3 ms more than torch, not 1.0: the gradient's 16 operations
+# read and write 8.8 GB, 2.1 ms at 4.2 TB/s. As one kernel it reads and writes 587 MB, 0.14 ms. The step is then 1.8 ms
+# longer than torch's, not 1.1; we cannot explain the rest.
+#
+# On an H200 your step takes 1.3 ms more than *two GEMMs, the first gated*. Your `linear_backward` copies transposed
+# operands, which moves 1.0 GB, at least 0.24 ms; we did not measure the rest.
+#
+# A gated MLP pays in training only where you need its 352 MB a layer. Recomputing only silu and the product saves 235
+# MB without a GEMM.
 #
 # ## Two GPUs, one all-reduce
 #
-# The MLP's weights are to be split over GPUs (*ranks*), each of which computes a share for all tokens. Afterwards an
-# **all-reduce** adds the ranks' matrices, here (tokens, hidden), and gives every rank the sum. One is enough, after
-# down. Which mode of gate and up, and which of down, do you split? (silu(a + b) is not silu(a) + silu(b).)
+# Split the MLP's weights over GPUs (*ranks*), each of which computes a share for all tokens. An **all-reduce** adds the
+# ranks' matrices, here (tokens, hidden), and gives every rank the sum. One is enough, after down. Which mode of gate
+# and up, and which of down, do you split? (silu(a + b) is not silu(a) + silu(b).)
 #
 # **Exercise 19.6** (about 6 lines). Write `shard(gate, up, down, rank, world)`, which returns the part of the three
 # weights that `rank` holds, of `world` ranks; rank 0 has the first part. gate and up are (features, hidden), down is
@@ -459,9 +462,9 @@ check("19.6", shard)
 show_shards(2)
 
 # %% [markdown]
-# The next cell plays two ranks on one machine, then estimates the time of 4,096 tokens on several GPUs: in a ring, a
-# rank sends 2 · (world − 1) / world of the matrix, by NVLink at 450 GB/s (half of the H200 datasheet's 900, both ways),
-# or by a network card of 400 Gbit/s.
+# The next cell plays two ranks on one machine, then estimates the time of 4,096 tokens on several GPUs, if GEMMs scale
+# perfectly. In a ring, a rank sends 2 · (world − 1) / world of the matrix, by NVLink at 450 GB/s (half of the H200
+# datasheet's 900, both ways), or by a network card of 400 Gbit/s.
 
 # %%
 mlp, x = LlamaMLP(64, 192).requires_grad_(False), torch.randn(8, 64)
@@ -483,8 +486,8 @@ for world in (2, 4, 8):
 # ## What to remember
 #
 # - The gradients of a linear layer are two GEMMs, with transposed operands.
-# - If fusion does not store an intermediate result, the backward must compute it again. Here inference is 11% faster,
-#   and training saves 352 MB a layer at 0.76 of torch's speed (0.64 if the gradient is not fused, too).
+# - If fusion does not store an intermediate result, the backward must compute it again. Here the MLP's forward is 11%
+#   faster, and training saves 352 MB a layer at 0.76 of torch's speed, without the copies.
 # - A kernel becomes a layer once you register a fake, a backward made of operators, and an autocast dtype.
 # - Split an MLP by features: one all-reduce in the forward, one in the backward.
 #

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 80
+#     minutes: 95
 #     summary: What a launch costs; caches of compiled kernels, CUDA graphs, kernels saved for other GPUs.
 # ---
 
@@ -16,7 +16,7 @@
 # > coarse nor too fine, launch as cheaply as PyTorch does, replay launches from a CUDA graph, let a kernel start before
 # > its predecessor has ended, and save kernels for the next process and for other GPUs.
 # >
-# > **It takes** about 80 minutes, on any machine, with a good place to stop in the middle.
+# > **It takes** about 95 minutes, on any machine, with a good place to stop in the middle.
 
 # %%
 import cutlass
@@ -33,8 +33,8 @@ from tutorlib import (
 # %% [markdown]
 # ## When does host time matter?
 #
-# The host launches ahead of the GPU. In the picture a tick is 5 µs, a color is a call, and hatched is a GPU that waits
-# for the host.
+# The host launches ahead of the GPU. In the picture a tick is 5 µs and a color is a call; where it is hatched, the GPU
+# waits for the host.
 
 # %%
 show_launches(
@@ -47,7 +47,7 @@ show_launches(
 
 # %% [markdown]
 # Host time is hidden as long as each kernel runs longer than its launch takes. A 5 µs kernel whose launch takes 45 µs
-# leaves the GPU idle for 40 of every 45 µs. (The pictures include the first launch.)
+# leaves the GPU idle for 40 of every 45 µs.
 #
 # ## Six ways to call a kernel
 #
@@ -60,19 +60,18 @@ show_launches(
 # | kept, TVM-FFI | checking and unpacking torch's tensors, in compiled code |
 # | a CUDA graph | one call for all of its launches |
 #
-# The rest of the page is these ways, one after the other. **Predict** the host's time for each, to a factor of ten, and
-# which of them are cheaper than `torch.add`. A dictionary is a cache of compiled functions: its row includes the time
-# for building a key. *host* is the time until the call returns (a replay's, over its launches), *until done* the time
-# until the GPU has finished the last of another, long series, divided by their number. The kernel is the next
-# section's:
+# **Predict** the host's time for each, to a factor of ten, and which of them are cheaper than `torch.add`. A dictionary
+# is a cache of compiled functions; its rows include building a key. *host* is the time until a call returns; a replay's
+# is divided by its launches. *until done* is measured in a second series: the time until the GPU has finished it,
+# divided by the launches. The kernel is the next section's:
 
 # %%
 show_later_calls("NVIDIA H200")
 
 # %% [markdown]
-# Only TVM-FFI without the dictionary and the two graphs are cheaper than `torch.add`. In the first picture, DLPack with
-# a dictionary is the top row; TVM-FFI just suffices for 5 µs kernels, a graph for those of 1 µs. Only in the graph of
-# 20 launches does the GPU set the pace.
+# Only TVM-FFI without the dictionary and the two graphs are cheaper than `torch.add`. DLPack with a dictionary is the
+# top row of the first picture. TVM-FFI just suffices for 5 µs kernels, a graph of 20 launches for those of 1 µs. Only
+# there does the GPU set the pace.
 #
 # ## Where a first call's time goes
 #
@@ -123,9 +122,10 @@ print("longest, first call:", max(stages, key=lambda stage: getattr(first, stage
 print("shrinks most:", max(stages, key=lambda stage: getattr(first, stage) - getattr(second, stage)))
 
 # %% [markdown]
-# `cute.compile` caches nothing: it compiles every time you call it. Only the first trace in a process is longer,
-# because it starts the DSL. A direct call of a `@cute.jit` function caches what it compiles, and finds it by its IR,
-# which it has to trace for that. So compile once and keep the result.
+# `cute.compile` caches nothing: it compiles every time you call it. The first trace in a process takes longer, because
+# it starts the DSL. (The table's 57 ms are from another run, which did not time stages.) A direct call of a `@cute.jit`
+# function caches what it compiles, and finds it by its IR, which it has to trace for that. So compile once and keep the
+# result.
 #
 # ## What compiles again
 #
@@ -184,8 +184,7 @@ compiles("factors 3.0, 2, 3.0, 2.0", [(free(8, 16), factor) for factor in (3.0, 
 # **Exercise 20.1** (about 10 lines). Write `compilations_of(calls)`: how many compilations a sequence of direct calls
 # `f(x, factor)` needs in a new process. `x` is a matrix without gaps, and `factor` is a Constexpr. A call is a tuple
 # `(dtype, shape, stride, align, marked, factor)`; `marked` is `"static"`, `"layout"` for `mark_layout_dynamic`, or the
-# number of the mode given to `mark_compact_shape_dynamic`; `align` is in bytes. No size is 1: CuTe could not tell which
-# mode has stride 1, unless you name it (`leading_dim=`).
+# number of the mode given to `mark_compact_shape_dynamic`; `align` is in bytes. No size is 1.
 
 
 # %%
@@ -235,15 +234,15 @@ print("kept:", ones[0], "called directly:", ones[1])
 #
 # Static sizes let the compiler unroll loops and leave out checks at the edges; they cost a compilation for each size.
 # From here on, compile with dynamic layouts. One property of sizes and addresses still matters: accesses of 16 bytes,
-# such as `ld.global.v4`, need aligned addresses. So there are two codes for each tensor: 16 bytes at a time if its
+# such as `ld.global.v4`, need aligned addresses. So there are two versions for each tensor: 16 bytes at a time if its
 # address and the start of every row (or column, if columns are contiguous) are multiples of 16 bytes, and otherwise
 # element by element.
 #
 # **Exercise 20.2** (about 8 lines). Write `cache_key(tensors, constants, arch)`: a key for a dictionary. `tensors` are
-# torch tensors, each with exactly one stride of 1 and no size of 1; `constants` is a tuple, the Constexpr arguments;
-# two of them need one compilation if type and value are equal, so `True` and `1` need two (none is −0.0). `arch` is the
-# architecture, such as `"sm_90a"`. Calls that can share a compilation must have equal keys; all others must have
-# different ones.
+# torch tensors, each with exactly one stride of 1 and no size of 1; `constants` is a tuple, the Constexpr arguments.
+# Constants share a compilation only if both type and value are equal: `True` and `1` do not. (−0.0 does not occur.)
+# `arch` is the architecture, such as `"sm_90a"`. Calls that can share a compilation must have equal keys; all others
+# must have different ones.
 #
 # `t.data_ptr()` is a tensor's address, `t.element_size()` an element's bytes, and `t.stride()` counts elements.
 
@@ -266,8 +265,8 @@ check("20.2", cache_key)
 
 # %% [markdown]
 # Too coarse a key runs the wrong code; too fine a key compiles too often, and the cache leaks memory. Building the key
-# takes about as long as the launch (the table's row *dictionary, TVM-FFI*), so look a kernel up once, before the loop
-# that calls it, if no call in it can change the key.
+# takes about as long as the launch (8.0 µs in place of 4.1), so look a kernel up once, before the loop that calls it,
+# if no call in it can change the key.
 #
 # With such a key the cache is a dictionary. It inserts after compiling, so a compilation that fails is tried again:
 
@@ -285,7 +284,7 @@ class CompiledKernels:
 
 
 # %% [markdown]
-# Use it with your key, on the CPU. How many compilations do these twelve tensors need?
+# Use it with your key, on the CPU. How many compilations do these twelve new tensors, all aligned, need?
 
 
 # %%
@@ -363,9 +362,10 @@ for wrong in ((x.half(), y), (x.reshape(2, 2), y), (torch.ones(8)[::2], y)):
         print(f"{type(error).__name__}: {str(error).splitlines()[0]}")
 
 # %% [markdown]
-# So this function compiles once for any later tensors. `leading_dim=` names the mode with stride 1. A launch needs a
-# *stream*: with `make_fake_stream(use_tvm_ffi_env_stream=True)` among the arguments, the compiled function looks up
-# torch's current stream itself, and later calls omit it.
+# So this function compiles once for all later tensors of the same dtype, rank and contiguous mode. `leading_dim=` names
+# the mode with stride 1, which a size of 1 leaves open. A launch needs a *stream*: with
+# `make_fake_stream(use_tvm_ffi_env_stream=True)` among the arguments, the compiled function looks up torch's current
+# stream itself, and later calls omit it.
 
 
 # %%
@@ -386,8 +386,9 @@ def for_torch(host, *arguments):
 #
 # The next process starts from scratch. `export_to_c` writes a compiled function, host code and kernel, to an object
 # file; `cute.runtime.load_module` loads it. Several processes may do this at once, and any of them may die while it
-# writes. So each saves under a name of its own and renames: `os.replace` is atomic within a file system, and a file
-# with the final name is always complete.
+# writes. So each saves under a name of its own and renames it: `os.replace` is atomic within a file system, so a file
+# with the final name is complete. For threads, containers or machines that share the folder, a process's number is not
+# unique: use `tempfile.mkstemp(dir=folder)`.
 
 
 # %%
@@ -419,8 +420,8 @@ show_new_processes("NVIDIA H200")
 # ## For a GPU that you do not have
 #
 # Only linking the host code into a process and the steps after it need a GPU. So one machine can build kernels for all
-# of your GPUs: pass stand-ins for the tensors, and name the **target**. The cell reads it back from the PTX and from
-# byte 49 of the machine code's ELF header:
+# of your GPUs whose hosts have its CPU architecture: pass stand-ins for the tensors, and name the **target**. The cell
+# reads it back from the PTX and from byte 49 of the machine code's ELF header:
 
 # %%
 import tempfile
@@ -459,18 +460,18 @@ with tempfile.TemporaryDirectory() as folder:
 # - **The host** cannot wait for a result in a capture, and need not wait around a replay: one stream's work is in
 #   order.
 #
-# **Exercise 20.3** (about 24 lines). From an empty cell, put the page together: write `replayed(compile, key)`. It
-# returns a function of a tensor x, which returns y, a tensor of x's shape and dtype. The next call may overwrite a y of
-# the same shape. At hand:
+# **Exercise 20.3** (about 24 lines). Put the page together: write `replayed(compile, key)`. It returns a function of a
+# tensor x, which returns y, a tensor of x's shape and dtype. The next call may overwrite a y of the same shape. At
+# hand:
 #
 # - `key(x)`: any hashable value, such as that of 20.2, without sizes
 # - `compile(x, y)`: a function `launches(x, y, stream)`, which launches several kernels that read x and write y. It
 #   serves every x with the same key; `stream` is a `CUstream`
 #
 # Compile once for each key, and capture each graph once. A later call that can share a graph costs a copy and a replay:
-# it launches and waits for nothing. The caller's tensors are only read, and no replay may depend on them. What
-# must two calls have in common to share compiled functions, and what to share a graph? And whose key decides what you
-# compile, if the graph reads your buffer in place of the caller's x?
+# it launches and waits for nothing. The caller's tensors are only read, and no replay may depend on them. What must two
+# calls have in common to share compiled functions, and what to share a graph? And the graph reads your buffer: is it
+# the caller's x or this buffer whose key decides what you compile?
 #
 # The check needs no GPU: a stand-in for `torch.cuda` applies these rules to CPU tensors.
 
@@ -534,7 +535,7 @@ from tutorlib.kernels.dependent import launch_pair, positive_kernel
 show_source(positive_kernel, launch_pair)
 
 # %% [markdown]
-# **Exercise 20.4** (about 8 lines). Write `scale_kernel(w, y)`: it multiplies y by the weights w, and does as much of
+# **Exercise 20.4** (about 6 lines). Write `scale_kernel(w, y)`: it multiplies y by the weights w, and does as much of
 # its work as it may while the first kernel still runs. w and y are (rows, columns); there are as many threads as
 # columns. `column = w[None, i].load()` is a column in registers, and `y[None, i].store(…)` stores one. `check`
 # simulates both kernels, and reports accesses that nothing orders.
@@ -564,8 +565,8 @@ check("20.4", scale_kernel)
 show_pairs("NVIDIA H200")
 
 # %% [markdown]
-# With PDL, the two take 12% less time in a stream and 9% less in a graph. Nearly all of it comes from starting early.
-# Loading the weights first gains 0.1 µs: here they come from L2.
+# With PDL, they take 12% less time in a stream and 9% in a graph. Most of it comes from starting early. Loading the
+# weights first gains 0.05 and 0.11 µs, which may be noise: here they come from L2.
 #
 # ## What to remember
 #
@@ -583,8 +584,7 @@ show_pairs("NVIDIA H200")
 # choose, and how many compilations do they need?</summary>
 #
 # Only M dynamic (<code>mark_compact_shape_dynamic(mode=0)</code> for A and C), and B static. One compilation is enough,
-# M = 1 included, since you name the mode, and the compiler still knows N and K. With static layouts there would be up
-# to 4,096.
+# M = 1 included, and the compiler still knows N and K. With static layouts there would be up to 4,096.
 #
 # </details>
 #
@@ -599,7 +599,7 @@ show_pairs("NVIDIA H200")
 # <details><summary>3. A GEMM, launched with PDL, multiplies the activations of the kernel before it by weights. What
 # may it do before its <code>griddepcontrol_wait</code>?</summary>
 #
-# Initialize its barriers and load the weights. Not load activations, and not store C into memory that the kernel before
-# may still read.
+# It may initialize its barriers and load the weights. It may not load activations, nor store C into memory that the
+# kernel before may still read.
 #
 # </details>
