@@ -2,6 +2,7 @@
 # jupyter:
 #   tutorlib:
 #     minutes: 95
+#     appendix: 20
 #     summary: What a launch costs; caches of compiled kernels, CUDA graphs, kernels saved for other GPUs.
 # ---
 
@@ -16,7 +17,7 @@
 # > coarse nor too fine, launch as cheaply as PyTorch does, replay launches from a CUDA graph, let a kernel start before
 # > its predecessor has ended, and save kernels for the next process and for other GPUs.
 # >
-# > **It takes** about 95 minutes, on any machine, with a good place to stop in the middle.
+# > **It takes** about 95 minutes, on any machine, with a good place to stop; its appendix about 20 more.
 
 # %%
 import cutlass
@@ -603,3 +604,114 @@ show_pairs("NVIDIA H200")
 # kernel before may still read.
 #
 # </details>
+
+# %% [markdown]
+# ## Appendix: Structs
+#
+# A pipelined kernel keeps several objects in shared memory, at offsets that must be aligned: TMA with the 128-byte
+# swizzle needs its tile at a multiple of 1,024 bytes, an mbarrier a multiple of 8. `cute.struct` computes them, by C's
+# rules: a member begins at the next multiple of its alignment, which is its own size for a number, the element's size
+# for a `MemRange` (an array), and at least n for `Align[…, n]`. The struct's alignment is the strictest of its
+# members', and its size is rounded up to a multiple of that. Lay this one out by hand, then run the cell:
+
+
+# %%
+@cute.struct
+class Mixed:
+    flag: cutlass.Int8
+    barrier: cutlass.Int64
+    scales: cute.struct.MemRange[cutlass.BFloat16, 3]
+    tile: cute.struct.Align[cute.struct.MemRange[cutlass.BFloat16, 8], 128]
+    count: cutlass.Int32
+
+
+print(Mixed._offsets, "size", Mixed.__sizeof__(), "alignment", Mixed.__alignof__())
+
+# %% [markdown]
+# **Exercise 20.5** (about 8 lines). Write `struct_layout(members)` for members given as `(bytes, alignment)`, in order.
+# Return a pair: a tuple of their offsets, and the struct's size.
+
+
+# %%
+def struct_layout(members):
+    ### BEGIN SOLUTION (about 8 lines)
+    offsets, end = [], 0
+    for size, align in members:
+        start = -(-end // align) * align
+        offsets.append(start)
+        end = start + size
+    strictest = max(align for _, align in members)
+    return tuple(offsets), -(-end // strictest) * strictest
+    ### END SOLUTION
+
+
+# %%
+check("20.5", struct_layout)
+
+# %% [markdown]
+# A kernel allocates a struct, here that of a GEMM with 128×256×64 tiles and four stages, by `storage =
+# SmemAllocator().allocate(Storage)`; `storage.full.data_ptr() + 3` is its last full barrier:
+
+
+# %%
+@cute.struct
+class Storage:
+    full: cute.struct.MemRange[cutlass.Int64, 4]
+    empty: cute.struct.MemRange[cutlass.Int64, 4]
+    sA: cute.struct.Align[cute.struct.MemRange[cutlass.BFloat16, 128 * 64 * 4], 1024]
+    sB: cute.struct.Align[cute.struct.MemRange[cutlass.BFloat16, 256 * 64 * 4], 1024]
+
+
+print(Storage._offsets)
+
+# %% [markdown]
+# ## Appendix: Below the DSL
+#
+# NVIDIA's GPUs have instructions that the DSL does not wrap. **Inline PTX** is the instruction as text.
+# `llvm.inline_asm` takes the result's type, the operands as IR values, the text and the constraints, a letter for each
+# operand: `=f` is a float out and `f` a float in; `r` a 32-bit integer, `l` a 64-bit one, `h` a 16-bit one. In the text
+# `$0` is the result, and `$1`, `$2`, … are the operands. 2ˣ is `"ex2.approx.ftz.f32 $0, $1;"` with `"=f,f"`. Only
+# `ptxas` can reject a mistake in the text.
+#
+# **lop3** computes *any* function of three bits, at 32 bit positions at once. Its last operand is the function's truth
+# table: your function, evaluated on a = 0xF0, b = 0xCC and c = 0xAA, whose eight bit positions hold all eight
+# combinations. For a ^ b ^ c it is 0x96.
+#
+# **Exercise 20.6** (about 1 line). Complete `majority_of(a, b, c)` for three Int32: each bit of the result is the value
+# that at least two of the three inputs have. Use one `lop3.b32`, whose operands are the result, a, b, c and the table,
+# a constant in the text.
+
+# %%
+from cutlass._mlir.dialects import llvm
+from cutlass.cutlass_dsl import T, dsl_user_op
+
+
+# %%
+@dsl_user_op
+def majority_of(a, b, c, *, loc=None, ip=None):
+    operands = [v.ir_value(loc=loc, ip=ip) for v in (a, b, c)]
+    ### BEGIN SOLUTION (about 1 line)
+    text, constraints = "lop3.b32 $0, $1, $2, $3, 0xE8;", "=r,r,r,r"
+    ### END SOLUTION
+    # without side effects: the compiler may drop it if its result is unused
+    found = llvm.inline_asm(T.i32(), operands, text, constraints, has_side_effects=False, loc=loc, ip=ip)
+    return cutlass.Int32(found)  # a number of the DSL
+
+
+@cute.kernel
+def majority_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor, y: cute.Tensor):
+    thread, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    i = block * THREADS + thread
+    if i < cute.size(y):
+        y[i] = majority_of(a[i], b[i], c[i])
+
+
+@cute.jit
+def majority(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor, y: cute.Tensor):
+    blocks = cute.ceil_div(cute.size(y), THREADS)
+    majority_kernel(a, b, c, y).launch(grid=(blocks, 1, 1), block=(THREADS, 1, 1))
+
+
+# %%
+check("20.6", majority)

@@ -655,5 +655,5 @@ for backward in all_sweep_results("attention_backward"):
             print(f"{name}, {group} heads to one of K and V: {min(ratios):.2f} to {max(ratios):.2f}")
 
 # %% [markdown]
-# It is ahead at every shape. Two orders decide that under a mask. Blocks of early keys have the most tiles of queries, so
-# they start first. And the blocks of one head of K read the same few tiles of queries at a time, so L2 holds these.
+# It is ahead at every shape. Two orders decide that under a mask. Blocks of early keys have the most tiles of queries,
+# so they start first. And the blocks of one head of K read the same few tiles of queries at a time, so L2 holds these.

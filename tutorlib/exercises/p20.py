@@ -1,6 +1,7 @@
-"""Exercises of notebook 20: what compiles again, what is kept and replayed, and a kernel that starts early."""
+"""Exercises of notebook 20: what compiles again, is kept and replayed, starts early; structs, and PTX of one's own."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.facts import issued
 from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import inside
-from tutorlib.checking.randomness import Drawn, rng_of_run
+from tutorlib.checking.randomness import Drawn, beside, rng_of_run
 from tutorlib.checking.scenario import Record, record_of, recorded
 from tutorlib.checking.values import Case
 from tutorlib.exercises.judges import p20 as judge
@@ -18,12 +19,12 @@ from tutorlib.exercises.values import case_exercise, value_exercise
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.kernels.compiled_once import cache_key
 from tutorlib.machine.features import TMA
-from tutorlib.models.compiling import DirectCall, compilations_of
+from tutorlib.models.compiling import DirectCall, compilations_of, struct_layout
 from tutorlib.problems.differences import Wrong
-from tutorlib.problems.problem import Operand, Problem
+from tutorlib.problems.problem import Operand, Problem, Shape
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Generator, Tensor
 
 
 # 20.1 compilations_of ----------------------------------------------------------------------------------------------
@@ -197,6 +198,46 @@ PAIR = Problem(
 )
 
 
+# 20.5 struct_layout ---------------------------------------------------------------------------------------------
+
+SCALARS = [((1, 1), (8, 8), (2, 2), (4, 4)), ((4, 4), (1, 1), (1, 1), (8, 8)), ((8, 8), (4, 4))]
+ARRAYS = [((6, 2), (16, 128), (4, 4)), ((24, 8), (24, 8), (32_768, 1024), (16_384, 1024))]
+LAST = [((1024, 1024), (8, 8)), ((8, 8), (1, 1)), ((5, 1),), ((12, 4), (0, 8))]
+
+
+def some_members(rng: Random) -> tuple:
+    """An argument of `struct_layout`."""
+    members = ((rng.randint(1, 99), 2 ** rng.randint(0, 8)) for _ in range(rng.randint(2, 6)))
+    return (tuple(members),)
+
+
+MEMBERS = {"scalars": SCALARS, "arrays and alignments": ARRAYS, "the end": LAST}
+
+
+@dataclass(frozen=True)
+class OnIntegers(Problem):
+    """Inputs of random int32."""
+
+    def random(self, shape: Shape, generator: "Generator") -> "tuple[Tensor, ...]":
+        import torch
+
+        def draw(op: Operand) -> "Tensor":
+            size = self.shape_of(op, shape)
+            return torch.randint(-(2**31), 2**31, size, generator=generator, device=generator.device).to(torch.int32)
+
+        return tuple(map(draw, self.inputs))
+
+
+MAJORITY = OnIntegers(
+    name="majority",
+    dims="N",
+    inputs=tuple(Operand(name, "N", "int32") for name in "abc"),
+    output=Operand("y", "N", "int32"),
+    reference=lambda a, b, c: (a & b) | (a & c) | (b & c),  # each bit as two or three of them have it
+    bound=None,
+)
+
+
 EXERCISES = (
     value_exercise(
         ("20.1", "compilations_of", 3),
@@ -233,5 +274,21 @@ EXERCISES = (
         part=inside(judge.pair, "scale_kernel", jit=False),
         faults=(judge.late_weights,),
         rules=(issued("ld.global") <= 192, issued("st.global") <= 128, issued("bar.sync|bar.warp.sync") <= 0),
+    ),
+    value_exercise(
+        ("20.5", "struct_layout", 2),
+        struct_layout,
+        {name: beside([(members,) for members in lists], some_members) for name, lists in MEMBERS.items()},
+        library={"struct_layout": "tutorlib.models.compiling:struct_layout"},
+    ),
+    CuteExercise.of(
+        ("20.6", "majority, by lop3", 3),
+        problem=MAJORITY,
+        shapes=((1,), (1000,), (4096,)),
+        dynamic=True,
+        requires=("lop3",),  # "=f" for the result passes: in PTX a .b32 instruction writes any register of 32 bits
+        counted=(1000,),
+        rules=(issued("lop3|and.b32|or.b32|xor.b32") <= 64,),  # of 32 warps; the index takes an or.b32
+        library={"cute.arch.lop3": "cutlass.cute.arch:lop3"},
     ),
 )

@@ -1,8 +1,9 @@
-"""Notebook 09's vector addition and GEMMs in CUDA Tile C++."""
+"""C++: notebook 09's vector addition and GEMMs in CUDA Tile C++, and notebook 13's GEMM in plain CUDA C++."""
 
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from tutorlib.compiling.compiled import LaunchGrid
 from tutorlib.compiling.cpp import HEADER
@@ -139,6 +140,32 @@ WAYS = {  # from there to cuBLAS
     "  in strips of 4": Variant(group=4, persistent=True, tile=SQUARE, warps=8, ctas=2),
     "  steps of 128": Variant(group=8, persistent=True, tile=(256, 256, 128), warps=8, ctas=2),
 }
+
+
+@dataclass(frozen=True)
+class CudaGemm:
+    """A GEMM in plain CUDA C++, for M, N and K that its tile divides. file: its source, in this folder."""
+
+    file: str
+    tile: tuple[int, int, int]
+    stages: int
+    threads: int
+
+    @property
+    def source(self) -> str:
+        return (Path(__file__).parent / self.file).read_text(encoding="utf-8")
+
+    @property
+    def smem_bytes(self) -> int:
+        m, n, k = self.tile
+        return self.stages * (m + n) * k * 2
+
+    def grid(self, shape: Shape) -> tuple[int, int, int]:
+        """One block for each tile of C."""
+        return shape[0] // self.tile[0] * (shape[1] // self.tile[1]), 1, 1
+
+
+THREE_STAGES = CudaGemm("three_stages.cu", (128, 128, 32), stages=3, threads=128)  # layouts as index arithmetic
 
 
 # The vector addition, and the program in one file around it -----------------------------------------------------------

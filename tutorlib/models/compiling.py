@@ -37,3 +37,18 @@ def compiled_for(call: DirectCall) -> Hashable:
 def compilations_of(calls: Sequence[DirectCall]) -> int:
     """How many compilations these calls need, one after the other."""
     return len({compiled_for(DirectCall(*call)) for call in calls})
+
+
+def struct_layout(members: Sequence[tuple[int, int]]) -> tuple[tuple[int, ...], int]:
+    """Each member's offset and the size of a struct, in bytes. members: (bytes, alignment) of each, in order.
+
+    A member begins at the next multiple of its alignment; the size is a multiple of the strictest, so that an array of
+    such structs is aligned, too.
+    """
+    offsets, end = [], 0
+    for size, align in members:
+        start = -(-end // align) * align
+        offsets.append(start)
+        end = start + size
+    strictest = max(align for _, align in members)
+    return tuple(offsets), -(-end // strictest) * strictest
