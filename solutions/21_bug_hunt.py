@@ -48,9 +48,9 @@ from tutorlib.notebook.hunt import (
 # | garbage, or NaN, at times | initcheck; `explain` | which memory was read before it was written |
 # | NaN for some inputs only | inputs at the edges: all negative, all equal, huge | which assumption fails |
 # | hangs | synccheck, then cuda-gdb; `explain` | which threads wait, at which line |
-# | right, but slow | ncu; `explain` | wavefronts and sectors, compared with the fewest possible |
+# | right, but slow | ncu; `explain` | wavefronts and sectors, compared with the fewest that each access needs |
 #
-# Here is one bug hunted from end to end.
+#
 #
 # ### Worked: a GEMM of any size
 #
@@ -87,8 +87,8 @@ print("c[0, 0] =", output_of("sgemm", (16, 16, 1), a, b)[0, 0].item())
 
 # %% [markdown]
 # So the cause is an **unguarded tail**, at lines 13 and 14, and the fix is `&& k0 + x < k` in both. **Use the tool that
-# can see it**: memcheck saw only the last row's overrun, whose neighbor is no row but the end of the allocation. The
-# extra row hid it. Do not silence a tool before you can say what it saw:
+# can see it**: memcheck sees only the reads past the last row of a and of b, where the allocation ends; the extra row
+# hid them. (Of 28, it counts 24.) Do not silence a tool before you can say what it saw:
 
 # %%
 show_report("memcheck, sgemm")
@@ -105,11 +105,12 @@ show_report("memcheck, sgemm")
 # |---|---|
 # | an input on which nothing goes wrong | 0 |
 # | an input that exposes the bug; `line` and `cause` are `None` | 1 |
-# | such an input, and the right line and cause | 4 |
+# | such an input, and the right line and cause | 4; with more than 8,192 elements in all, 3 |
 # | such an input, and a wrong pair; `check` does not say which of the two is wrong | 0 |
 #
-# The best `check` counts. `line` may be where the fault is written or acts: a declaration or its access. If a statement
-# is missing, it is either line next to the gap, wherever the statement could go. The causes:
+# The best `check` counts, so you may try again. `line` may be where the fault is written or acts: a declaration or its
+# access. If a statement is missing, it is either line next to the gap, wherever the statement could go. The causes,
+# more than occur here:
 
 # %%
 for name, meaning in CAUSES.items():
@@ -121,7 +122,8 @@ for name, meaning in CAUSES.items():
 # shared memory or asynchronous copies must still use them, unless their use is the bug. A pipeline that no longer has
 # copies in flight while it computes, a redundant barrier or fence (where one is needed, any number of threads may
 # execute it), repeated loads or arithmetic, fp64 accumulation, warps that neither load nor store, a new bank conflict,
-# or another order of blocks costs a point. A fix's hint names functions that are new to you; a diagnosis's, the tool.
+# or another order of blocks costs a point. A fix's `hint` names functions that you have not met; a diagnosis's says
+# where to look.
 #
 # ## Part 1: bugs 1 to 3
 #
@@ -136,8 +138,8 @@ show_bug("linear")
 # %% [markdown]
 # **`explain`** simulates a kernel on one input and reports the rules that it breaks there, even if the result is right:
 # races (accesses to the same memory, at least one of them a write, that nothing orders), waits that never end, accesses
-# out of bounds, undefined values. It also counts wavefronts and sectors. With the id of a fix it tests your kernel.
-# `as_it_is` changes nothing, so this cell tests the broken one:
+# out of bounds, undefined values. It also counts wavefronts and sectors, over all warps. Given a fix's id, it tests the
+# kernel that you pass. `as_it_is` changes nothing, so this cell tests the broken one:
 
 # %%
 picture = explain("21.2", as_it_is, shape=(32, 32, 32))
@@ -173,9 +175,9 @@ check("21.2", fix_linear)
 # %% [markdown]
 # <details><summary>When it passes</summary>
 #
-# The 1 at w[0, 5] took x[0, 0] to column 5: the kernel multiplies by each tile of w untransposed, with one tile x · w.
-# Square tiles hid the bug, and so did the identity, its own transpose. Next time: test with tiles that are not square,
-# and matrices that are not symmetric.
+# Set only w[0, 5] = 1: the kernel puts x[0, 0] into y[0, 5], not x[0, 5] into y[0, 0]. It multiplies by w's tiles
+# untransposed. Square tiles hid the bug, and so did the identity, its own transpose. Next time: test with tiles that
+# are not square, and matrices that are not symmetric.
 #
 # </details>
 #
@@ -260,8 +262,8 @@ check("21.6", fix_matmul)
 # <details><summary>When it passes</summary>
 #
 # Tensor cores multiply fp32 matrices only after they are rounded to tf32, hence products with errors of up to 2⁻¹⁰: two
-# factors, each off by up to 2⁻¹¹. Small integers are exact in tf32. The fixed kernel does without tensor cores. CUTLASS
-# keeps them (3xTF32): it splits each factor into two tf32 numbers. Next time: ask which type the multiplier takes.
+# factors, each off by up to 2⁻¹¹. Small integers are exact in tf32. The fixed kernel does without tensor cores. Your
+# `gemm_fp32` of notebook 08 keeps them: it splits each factor in two. Next time: ask which type the multiplier takes.
 #
 # </details>
 #
@@ -354,8 +356,8 @@ check("21.8", fix_largest)
 #
 # What you see is a read too early: a warp that skips the branch reads `largest[0]` at line 29, exits, and no longer
 # counts at the barriers. The cause is the barrier that it skipped. If it reached another barrier, the hardware would
-# treat the two as one, and the threads would continue out of step. If it waited for something else, the block would
-# hang. Next time: all threads of a block must reach every block barrier.
+# treat the two as one, and the threads would continue out of step. Next time: all threads of a block must reach every
+# block barrier.
 #
 # </details>
 #
@@ -506,7 +508,7 @@ check("21.14", fix_stream)
 show_bug("scale_rows")
 
 # %% [markdown]
-# Read a message from its end: first what the compiler needed and knew, then where.
+# Read a message from its end: what did the compiler need, and what could it prove?
 
 # %%
 try:
@@ -516,7 +518,7 @@ except CompileFailed as error:
 
 # %% [markdown]
 # The copy needs 16-byte alignment, and the compiler can prove only 4 bytes. So ask what it knows: `print` in the host
-# function runs during compilation (here three times, once for each attempt). In a layout, `?` is a number
+# function runs during compilation (three times: the course looks for the error's line). In a layout, `?` is a number
 # known only at run time, `div=4` a divisor that the compiler knows, and `i64` a 64-bit type:
 
 # %%

@@ -1,8 +1,8 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 95
-#     appendix: 20
+#     minutes: 110
+#     appendix: 25
 #     summary: Softmax and two GEMMs in one kernel, causal, grouped, for one query; the appendix has the backward pass.
 # ---
 
@@ -19,7 +19,7 @@
 # > and combine partial results whose keys were split among blocks. The appendix computes a gradient without storing the
 # > weights.
 # >
-# > **It takes** about 95 minutes, on any machine; its appendix about 20 more.
+# > **It takes** about 110 minutes, on any machine; its appendix about 25 more.
 
 # %%
 import math
@@ -368,9 +368,9 @@ for warps in (4, 8):
 show_sweep("attention_tuning")
 
 # %% [markdown]
-# The first row shows what spills cost. The tile of 64×128, two on an SM, wins for both d. Each thread has as many
+# The first row shows what spills cost, for both d. The tile of 64×128, two on an SM, wins. Each thread has as many
 # accumulators as with 128×128 and 8 warps, but the SM has a second block to turn to. Its lead is larger for d = 64,
-# where as many exponentials have half as many products to hide behind.
+# where the exponentials are as many and the products to hide them behind are half.
 #
 # On a machine with a GPU, the next cell times your kernel, in the tile and with the hints that won, beside
 # `tile_forward`. (With a causal mask, TFLOP/s count only the scores that a query sees.)
@@ -400,7 +400,7 @@ with suppress(ct.TileError):  # until you have written it
 
 # %% [markdown]
 # On the course's H200 the kernel, a few dozen lines, has about 87% of cuDNN's speed, and `tile_forward` is 8% faster
-# with d = 128 and 13% with d = 64. This is a good place to stop.
+# with d = 128 and 12% with d = 64. This is a good place to stop.
 #
 # ## Decoding: one query, many keys
 #
@@ -456,7 +456,7 @@ check("22.5", combine)
 # %% [markdown]
 # Into how many parts should the keys be cut? Blocks that wait for an SM have no loads in flight, so all blocks should
 # fit on the SMs at once: round down. But how many on each SM? The cell compiles the course's kernel, which is like
-# yours, for each plan:
+# yours, for each plan (a run's length, 32 tiles here, does not change the registers):
 
 # %%
 for on_each in (1, 2, 4):
@@ -472,9 +472,9 @@ for on_each in (1, 2, 4):
     print(f"  {made.registers} registers, {made.stack_bytes} bytes on the stack")
 
 # %% [markdown]
-# **Predict:** which is fastest? A shape is batch × heads × heads of K and V × queries × keys × d; all read as many
-# bytes of K and V as the count above. *CuTe* is notebook 23's kernel, its rows the heads of a group. Times are in µs,
-# and ± is the spread of their ratios to torch's fastest backend.
+# **Predict:** which is fastest? A shape is batch × heads × heads of K and V × queries × keys × d; all shapes read 537
+# MB of K and V, as above. *CuTe* is notebook 23's kernel, its rows the heads of a group. Times are in µs, and ± is the
+# spread of their ratios to torch's fastest backend.
 
 # %%
 (decoding,) = (swept for swept in all_sweep_results("decode") if swept.gpu == "NVIDIA H200")
@@ -486,14 +486,15 @@ for shape in decoding.shapes:
         print("×".join(map(str, shape)).ljust(23), *times, f"{found[0].baseline_us:6.1f}", sep="  ")
 
 # %% [markdown]
-# One block on each SM is the fastest of the three at five of six shapes, by up to 2%. Four are slowest: compiled for
-# four, the kernel spills. 112 µs are the least for these bytes, so decoding is nearly as fast as memory can be read.
+# Of the three plans, one block on each SM is fastest at five of six shapes, by up to 2%. Four blocks on an SM are
+# slowest: with 64 registers a thread, the kernel spills. 130 µs for these bytes are 86% of the datasheet's bandwidth.
+# CuTe beats all three plans at every shape. Torch is ahead of them all at 4×64×8×1×65536×64 only.
 #
 # **Exercise 22.6** (about 10 lines). Complete the decoding. In `decode_parts`, write the loop over the block's tiles of
 # keys, `run` of them from `split * run` on, and compute `part` (ROWS, d), its output divided by its total, and `logs`
-# (ROWS, 1), its log-sum-exp. In `decode`, choose `splits`: the largest number for which all blocks run at once, one on
-# each SM, but at most one for each tile of keys, and at least one. What does a block store whose tiles are all past
-# the last key? `check` calls `decode` for GPUs with few SMs.
+# (ROWS, 1), its log-sum-exp, with `ct.log2`. In `decode`, choose `splits`: the largest number for which all blocks run
+# at once, one on each SM, but at most one for each tile of keys, and at least one. What does a block store whose tiles
+# are all past the last key? `check` calls `decode` for GPUs with few SMs.
 
 
 # %%
@@ -542,8 +543,6 @@ def decode(q, k, v, o):
 check("22.6", decode)
 
 # %% [markdown]
-# In cuTile the compiler decides how products and exponentials overlap; in notebook 23 you decide.
-#
 # ## What to remember
 #
 # - Attention never stores S: Q stays in the block, K and V stream past it.
@@ -643,8 +642,8 @@ def grad_q(q, k, v, do, lse, delta, dq, scale: float, tm: ct.Constant[int], tn: 
 check("22.7", grad_q)
 
 # %% [markdown]
-# On Hopper the course has one kernel of five products, in CuTe, which adds to dQ atomically. Its speed as a fraction of
-# that of torch's fastest backward pass:
+# On Hopper the course has one kernel of five products, in CuTe, which adds to dQ atomically. Its speed on the course's
+# H200, as a fraction of that of torch's fastest backward pass:
 
 # %%
 for backward in all_sweep_results("attention_backward"):

@@ -94,6 +94,12 @@ def test_only_pairs_are_tried_and_a_message_names_no_cause(line, cause, points, 
     assert points == 4 or CAUSE not in found.message
 
 
+def test_the_last_point_is_for_a_small_input():
+    (bound, over), points = ((1, 7936, 64), (1, 7940, 64)), HISTOGRAM.points
+    assert [outcome(LINE, CAUSE, shape).points for shape in (bound, over)] == [points, points - 1]
+    assert "smaller input" in outcome(LINE, CAUSE, over).message
+
+
 @pytest.mark.parametrize("shape", [(1, 40, 256), (3, 4, 1024)])
 def test_without_evidence_nothing_counts(shape):
     found = outcome(LINE, CAUSE, shape)

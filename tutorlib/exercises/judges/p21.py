@@ -66,7 +66,8 @@ CAUSES = {
     "shuffle in a branch": "some threads of a warp never reach an instruction that needs the whole warp",
 }
 OBJECTS = "the simulator reports a violation, whether or not the result is right."
-LARGEST = 2**16  # elements of all tensors: a hunt makes things small
+LARGEST, SMALL = 2**16, 2**13  # elements of all tensors: a hunt makes things small
+LARGE = f"right; the last point is for a smaller input, of at most {SMALL:,} elements in all tensors."
 
 
 class Diagnosis(TypedDict, total=False):
@@ -104,8 +105,8 @@ class DiagnosisExercise(Exercise):
     """The answer takes nothing and returns a Diagnosis. The broken kernel is simulated on its input.
 
     An input that does not expose the fault earns nothing. An input that does earns a point, and the right pair of line
-    and cause the others. They are judged only together, and a wrong pair costs the input's point: trying lines and
-    causes one by one tells nothing.
+    and cause the others, one of them only if the input is SMALL. They are judged only together, and a wrong pair costs
+    the input's point: trying lines and causes one by one tells nothing.
 
     lines: those that count as the place, by their text or a part of it, or by number where several have it.
     cause: of CAUSES.
@@ -123,18 +124,16 @@ class DiagnosisExercise(Exercise):
             raise WrongKind(f"no cause is called {cause!r}; CAUSES has them.")
         if objection := self.objection(shape):
             raise WrongKind(f"{objection}.")
-        shown = self.shown(found)
         size = by(shape)
-        if not shown:
-            what = (
-                f"at {size} nothing goes wrong: the result is right, and the simulator has no finding. "
-                "Which input exposes the bug?"
-            )
+        if not (shown := self.shown(found)):
+            what = f"at {size} nothing goes wrong, and the simulator has no finding. Which input exposes the bug?"
             return wrong(Flaw(what, DiagnosisFlaw.NOTHING_SHOWN))
         if place is None or cause is None:
             return Verdict(1, (f"{size} shows it: {shown}", UNEXPLAINED))
         if place not in self.places or cause != self.cause:
             return Verdict(0, (f"{size} shows it: {shown}", NOT_IT))
+        if self.elements(shape) > SMALL:
+            return Verdict(self.points - 1, (LARGE,))
         return Verdict(self.points)
 
     @property
@@ -148,10 +147,9 @@ class DiagnosisExercise(Exercise):
         if line is None:
             return None
         if isinstance(line, Integral):
-            line = int(line)
             if not 1 <= line <= len(listing) or not listing[line - 1].strip():
                 raise WrongKind(f"the listing has no line {line} with anything in it.")
-            return line
+            return int(line)
         wanted = " ".join(str(line).split())
         exact = [n for n, text in enumerate(listing, 1) if wanted and " ".join(text.split()) == wanted]
         found = exact or [n for n, text in enumerate(listing, 1) if wanted and wanted in " ".join(text.split())]
@@ -159,6 +157,10 @@ class DiagnosisExercise(Exercise):
             where = f"is on lines {', '.join(map(str, found))}: give a number" if found else "is on no line"
             raise WrongKind(f"the text {line!r} {where}.")
         return found[0]
+
+    def elements(self, shape: Shape) -> int:
+        """Of all tensors."""
+        return sum(math.prod(self.bug.problem.shape_of(op, shape)) for op in self.bug.problem.operands)
 
     def objection(self, shape: Any) -> str:
         """Why the kernel cannot be tried at this shape, or ""."""
@@ -169,8 +171,7 @@ class DiagnosisExercise(Exercise):
         shape = tuple(map(int, shape))
         if refused := self.bug.refuses(shape):
             return f"{by(shape)} is outside the kernel's contract: {refused}"
-        elements = sum(math.prod(problem.shape_of(op, shape)) for op in problem.operands)
-        if elements > LARGEST:
+        if (elements := self.elements(shape)) > LARGEST:
             return f"{by(shape)} has {elements:,} elements in all: make it small, {LARGEST:,} at most"
         return ""
 
@@ -194,9 +195,7 @@ class DiagnosisExercise(Exercise):
             wrong_result = find_difference(output, *work.output.seen, *work.expected())
             if wrong_result:
                 return wrong_result.what
-        if fault:
-            return OBJECTS
-        return ""
+        return OBJECTS if fault else ""
 
 
 def diagnosis_of(answer: Served) -> Diagnosis:
