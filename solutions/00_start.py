@@ -10,9 +10,9 @@
 #
 # In this course you write fast matrix kernels for NVIDIA GPUs, in Python. You begin with *layouts*, which map the
 # elements of a matrix to memory and to threads. In notebook 10 you write a GEMM (a matrix product) for the tensor
-# cores, and in notebook 15 yours has 1.01 times the speed of NVIDIA's library, cuBLAS, on an H200, a Hopper GPU, for
-# 4096×4096×4096 in bf16 (16-bit floats). Any machine will do: without a GPU, each kernel is *simulated*, thread by
-# thread. At the end of this page a first one runs like that.
+# cores, and in notebook 15 one for Hopper GPUs. The course's own has 1.01 times the speed of NVIDIA's library, cuBLAS,
+# for 4096×4096×4096 in bf16 (16-bit floats) on an H200. You need Linux, WSL or a Linux container. Without a GPU, each
+# kernel is *simulated*, thread by thread.
 #
 # > **After this page you can** solve an exercise with the help of its check and its hints, and let the simulator find
 # > the line of a kernel that is wrong.
@@ -59,8 +59,8 @@ check("00.1", ceil_div)
 #       a last tile partly filled: ceil_div(130, 64) gives 2: it should give 3.
 #       The last, partly filled tile is missing: // rounds down.
 #
-# One case of 3 earns a third of 2 points, rounded down to a half. Check as often as you like. `hint` helps, from a
-# question to nearly the answer: each run shows the next.
+# One case of 3 right earns a third of the 2 points, rounded down to a multiple of ½: here ½ point. Check as often as
+# you like. Each run of `hint` shows the next hint, from a question to nearly the answer.
 
 # %%
 hint("00.1")
@@ -69,7 +69,8 @@ hint("00.1")
 # ## What the simulator sees
 #
 # Your `ceil_div` starts three blocks of four threads below, and each thread squares one number. `@cute.kernel` is the
-# code of one thread; `y[i]` is its element. (Notebook 02 explains every line.)
+# code of one thread; `y[i]` is its element. (Notebook 02 explains every line.) **Predict:** will y be right? Will
+# `explain` report an error?
 
 # %%
 import torch
@@ -98,22 +99,23 @@ print(y)
 
 # %% [markdown]
 # y is right, so a test of the result passes. On a GPU two threads would read and overwrite other data, without an
-# error. `explain` names the block, the thread, the element and the line. It finds races between threads in the same
-# way, and so do the checks of kernels.
+# error. `explain` reports the first bad access: block, thread, element and line. It also finds races between threads,
+# and so do the checks of kernels.
 #
-# Repair it: put `if i < 10:` in front of the last line of `square_kernel`, indent that line, and run the cell again.
+# Repair it: put `if i < cute.size(x):` in front of the last line of `square_kernel`, indent that line, and run the cell
+# again. It then prints `✓ no hazard, no access out of bounds, no undefined value`.
 #
 # ## The rules
 #
 # - An answer may use Python, NumPy, what its page imports, and functions of yours from other cells. It earns no points
-#   with the course's own kernels or a library function that does the whole job: in 00.1 `cute.ceil_div`, which later
-#   answers may use.
-# - A check that needs a GPU that you don't have, such as the timing of a kernel, is reported as *not run*: neither
-#   passed nor failed. Tables of speeds then hold the course's own runs. Speeds need an Ampere GPU or newer; the
-#   exercises on Hopper and Blackwell need that GPU.
+#   if it calls the course's own kernels, or a library function that does the whole job. (In 00.1 that is
+#   `cute.ceil_div`; later answers may use it.)
+# - On a machine without a GPU, a check that needs one, a timing for example, is reported as *not run*: neither passed
+#   nor failed. Tables of speeds then hold the course's own runs. Speeds need an Ampere GPU or newer; the exercises on
+#   Hopper and Blackwell need that GPU.
 # - The course keeps your points on this machine; the [contents page](contents.ipynb) shows them. In a terminal,
-#   `tutor grade notebooks` grades the notebooks, with further random inputs. (After `make lab`, type
-#   `.venv/bin/tutor` for `tutor`, in the course's folder.)
+#   `tutor grade notebooks` grades the notebooks, with further random inputs. (If you installed with `make lab`, run
+#   `.venv/bin/tutor` in the course's folder.)
 # - Don't delete or duplicate an answer cell.
 #
 # ## What to remember
@@ -144,7 +146,6 @@ print(y)
 # <details><summary>3. A program rounds the number of blocks down. Which sizes would you test to find the
 # error?</summary>
 #
-# Any size that the tile does not divide. With multiples of the tile, such as 4096, the program is right. So the checks
-# of this course include sizes that the tile does not divide.
+# Any size that the tile does not divide. With multiples of the tile, such as 4096, the program is right.
 #
 # </details>

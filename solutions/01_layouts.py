@@ -42,7 +42,7 @@ from tutorlib import check, explore_layout, layout, show_layout, show_layouts, s
 show_layout("(4,3):(3,1)")
 
 # %% [markdown]
-# `layout(text)` makes a `Layout` of this notation, and you call a Layout like a function. Which offset has row 2,
+# `layout(text)` makes a `Layout` of this notation, and you call a Layout like a function. What is the offset of row 2,
 # column 1?
 
 # %%
@@ -62,7 +62,7 @@ show_layouts({"row-major": "(4,3):(3,1)", "column-major": "(4,3):(1,4)"})
 
 # %% [markdown]
 # NumPy and PyTorch default to row-major; CuTe defaults to column-major, like Fortran and cuBLAS. Both are **compact**:
-# the 12 elements fill 12 consecutive addresses, without a gap. So a mix-up does not crash: you read the wrong elements.
+# the 12 elements fill 12 consecutive addresses. So a mix-up does not crash: you read the wrong elements.
 
 # Below, `a` is stored by rows, and CuTe's default layout of the shape reads it.
 
@@ -107,11 +107,11 @@ L = layout("(4,3):(3,1)")
 print([L(index) for index in range(size(L))])
 
 # %% [markdown]
-# They go up by 3, from row to row; NumPy's `ravel` would have walked along the row. If the 32 neighboring threads of a
-# GPU run down a row-major matrix like this, its copy takes 4.6 times as long on an H200 (notebook 02).
+# They go up by 3, from row to row; NumPy's `ravel` would have walked along the row. If 32 neighboring threads of a GPU
+# walk down a row-major matrix like this, its copy takes 4.6 times as long on an H200 (notebook 02).
 #
 # **Exercise 01.2** (about 5 lines). Write `coordinate(index, shape)`: the coordinate of an index in a flat shape, as a
-# tuple, first mode fastest. In `(4, 3)` index 5 is `(1, 1)`.
+# tuple, first mode fastest, without `idx2crd`. In `(4, 3)` index 5 is `(1, 1)`.
 
 
 # %%
@@ -141,22 +141,22 @@ for name, view in views.items():
     print(f"{name:11}", text(Layout(view.shape, tuple(step // view.itemsize for step in view.strides))))
 
 # %% [markdown]
-# A stride can be 0: every row of the last view *is* the first row. It can be negative, too: a view has a first element
-# of its own, and the rows of `a[::-1]` are in front of it.
+# A stride can be 0: every row of the last view *is* the first row. It can also be negative: `a[::-1]` begins at the
+# last row of `a`, and its other rows have lower addresses.
 #
 # ## A mode can be a layout
 #
 # Suppose a 4×8 matrix is stored as four 2×4 tiles, each contiguous and column-major, the tiles themselves in row-major
 # order. No pair of strides describes that: from row 0 to row 1 the offset grows by 1, from row 1 to row 2 by 15.
 #
-# So let a mode be a shape of its own. The rows become `(2,2)`: two rows in a tile, two tiles; the columns become
+# So let a mode be a layout of its own. The rows become `(2,2)`: two rows in a tile, two tiles; the columns become
 # `(4,2)`:
 #
 # > ((2,2),(4,2)) : ((1,16),(2,8))
 #
 # Thick lines in the picture are the borders of the inner modes. You can still ask for row 3, column 5: 3 is an index
 # into the mode `(2,2)`, and your `coordinate` converts it to (1, 1). The 5, an index into `(4,2)`, is (1, 1) as well.
-# Which offset is that? Click the cell to check your answer.
+# What is the offset? Click the cell to check your answer.
 
 # %%
 explore_layout("((2,2),(4,2)):((1,16),(2,8))")
@@ -166,7 +166,7 @@ explore_layout("((2,2),(4,2)):((1,16),(2,8))")
 #
 # **Exercise 01.3** (about 7 lines). Write `offset_at(index, shape, stride)`: the offset of a plain index in a layout
 # whose modes may be nested to any depth. `shape` and `stride` are both integers, or tuples of the same nesting;
-# `size(shape)` is the number of coordinates of a shape.
+# `size(shape)` is the number of coordinates of a shape. (Don't call a Layout.)
 
 
 # %%
@@ -186,8 +186,8 @@ def offset_at(index, shape, stride):
 check("01.3", offset_at)
 
 # %% [markdown]
-# CuTe's `idx2crd` is your `coordinate`, also for nested shapes; its `crd2idx` is `offset_at`, which takes coordinates,
-# too. Its further terms:
+# CuTe's `idx2crd` is your `coordinate`, for nested shapes too. Its `crd2idx` is your `offset_at`, but also accepts
+# coordinates. More of its terms:
 #
 # - **extent**: the size of a mode. **rank**: the number of modes at the top level. **depth**: how deep they nest.
 #   (4,(2,3)) has rank 2 and depth 2.
@@ -202,7 +202,7 @@ print("rank", rank(shape), " size", size(shape), " index 22 is", idx2crd(22, sha
 # %% [markdown]
 # ## From a picture to its layout
 #
-# A paper or the PTX manual often gives you the picture, and you need the layout. C is such a picture. A warp, 32
+# A paper or the PTX manual often gives you the picture, and you need the layout. Picture C below is one. A warp, 32
 # threads, loads an 8×8 matrix by one instruction, `ldmatrix` (notebook 10), and each cell has the number of the
 # *thread* that receives the element: a layout can lead to threads as well as to memory.
 
@@ -231,7 +231,7 @@ check("01.4", picture)
 # %% [markdown]
 # ## From a description to its layout
 #
-# More often you have only words. No data is copied below.
+# More often you have only words.
 #
 # **Exercise 01.5** (about 8 lines). Write `described(what, m, n)`, the `Layout` of each of these. The first three are
 # views of a row-major M×N matrix.
@@ -296,8 +296,8 @@ print("cosize", largest - smallest + 1, "of", size((4, 3)))
 # ### Past 2³¹
 #
 # A GPU's registers have 32 bits, and 64-bit arithmetic costs extra instructions. A matrix of 70000×70000 has small
-# strides, but its largest offset is beyond 2³¹ - 1. If that wraps, a kernel silently reads another element, or one in
-# front of the matrix.
+# strides, but its largest offset is beyond 2³¹ - 1. If that wraps, a kernel silently reads another element, or memory
+# in front of the matrix.
 #
 # Below, CuTe computes the offset four times, on your CPU, from a static layout, which is known at compile time, and
 # from layouts with strides known only at run time. (`@cute.jit` compiles a function: `print` runs while it compiles,
@@ -323,10 +323,11 @@ print("largest offset:", offset_range((70000, 70000), (70000, 1))[1], " 2³¹ - 
 last_offset(70000, 70000)
 
 # %% [markdown]
-# The second and the third. The first offset was computed at compile time, in more than 32 bits. But a kernel's
-# coordinates come from its thread's number, known at run time, in 32 bits: the product with a static stride wraps. So a
-# static layout is no protection, and a test of the strides alone, `all(step < 2**31 for step in stride)`, accepts this
-# matrix. Test `offset_range`, and where it is too large, make the strides 64-bit run-time values, as notebook 02's
+# The second and the third wrapped, to 4899999999 - 2³²: the offset of another element of the matrix, so no bounds check
+# notices it. The first offset was computed at compile time, in more than 32 bits. But a kernel's coordinates come from
+# its thread's number, known at run time, in 32 bits: the product with a static stride wraps. So a static layout is no
+# protection, and a test of the strides alone, `all(step < 2**31 for step in stride)`, accepts this matrix. Test
+# `offset_range`, and where it is too large, make the strides 64-bit run-time values, as notebook 02's
 # `mark_layout_dynamic` does.
 #
 # ## A tensor is a pointer and a layout
@@ -360,8 +361,8 @@ show_layout("(4,5):(5,1)", title="A[2, _]: five cells, 1 apart, from 10 on", hig
 #
 # **Exercise 01.7** (about 5 lines). Write `sliced(whole, coord)`: the pair (offset, Layout) of the slice. `coord` has
 # an entry for each mode of the Layout `whole`, a number where it is fixed and `None` where it is free; at least one is
-# free. A mode may be nested, and keeps its brackets. `mode(whole, n)` is mode n as a layout. If one mode is free, the
-# slice is that mode; if several are, combine them with `Layout(first, second, …)`.
+# free. A mode may be nested, and keeps its brackets. Don't slice a `Tensor`; `mode(whole, n)` is mode n as a layout. If
+# one mode is free, the slice is that mode; if several are, combine them with `Layout(first, second, …)`.
 
 
 # %%
@@ -387,7 +388,7 @@ print(text(tile), "from", begins)
 
 # %% [markdown]
 # Index 5 of `(4,2)` is tile (1, 1), which begins at 1·32 + 1·4 = 36: row 4, column 4. Inside, a row is 8 apart, as in
-# the matrix. Beware: (3, 5) now means element 3 of tile 5, at 24 + 36 = 60. Row 3, column 5 of the matrix is at 29.
+# the matrix. (3, 5) now means element 3 of tile 5, at 24 + 36 = 60. Row 3, column 5 of the matrix is at 29.
 #
 # ## What to remember
 #

@@ -77,7 +77,7 @@ if run_on_gpu(square, x, y):
 # Without a GPU `run_on_gpu` simulates the kernel, and says so; it returns False if it cannot.
 #
 # Now break it. Replace `cute.size(x)` with `cute.size(x) - 1`, predict how many elements will be wrong, and run both
-# cells again.
+# cells again. Then restore it.
 #
 # ## Host and device
 #
@@ -121,7 +121,7 @@ _ = run_on_gpu(hello)
 show_layout("(8,5):(1,8)", "thread (down), block (across) → element")
 
 # %% [markdown]
-# This is the line `i = …` of `square_kernel`, as a function for the next kernels.
+# This is `square_kernel`'s line `i = …`, as a function for the next kernels.
 
 
 # %%
@@ -144,7 +144,7 @@ print(compile_cute(square, [vector, vector]).body)
 # %% [markdown]
 # `block * 128 + thread` became a shift and an `or`: the shift leaves seven zero bits, which a thread number below 128
 # fills. The layout, `1024:1`, is known at compile time: an element's address is the pointer plus 4·i, and no stride is
-# loaded. The index, `%r4`, has 32 bits, as every index of a static layout.
+# loaded. The index, `%r4`, has 32 bits, as has every index into a static layout.
 #
 # ## Sizes that do not divide
 #
@@ -160,7 +160,7 @@ show_layout("(8,3):(1,8)", "20 elements, 3 blocks of 8", highlight=range(20, 24)
 #
 # **Exercise 02.1** (about 5 lines). Your first kernel: a vector addition, c = a + b, for any size, one element for each
 # thread. Write both sides, device and host, with as many blocks as it takes and none to spare. `cute.ceil_div(a, b)`
-# divides and rounds up. (CuTe refuses a `return` under a run-time condition. You will see why.)
+# divides and rounds up. (CuTe refuses a `return` under a run-time condition.)
 
 
 # %%
@@ -187,8 +187,7 @@ check("02.1", vector_add)
 # %% [markdown]
 # ## Where threads run
 #
-# A GPU is a set of processors, the **SMs**, in front of one memory. The picture has the numbers of an H200, on which
-# this page was measured.
+# A GPU is a set of processors, the **SMs**, in front of one memory. The picture has an H200's numbers.
 
 # %%
 show_machine()
@@ -203,8 +202,7 @@ show_machine()
 # - everything else is in **device memory**, behind the L2 cache. All blocks see it, and it is slow to reach: a load
 #   takes several hundred cycles.
 #
-# A block stays on its SM until it finishes. A launch may have far more blocks than fit at once; further blocks start as
-# others finish.
+# A block stays on its SM until it finishes. If a launch has more blocks than fit, the others start as these finish.
 #
 # ## Two dimensions
 #
@@ -288,8 +286,8 @@ def copy_down_columns(x: cute.Tensor, y: cute.Tensor):
 
 # %% [markdown]
 # For each line, `explain` prints two numbers: the sectors that its accesses touched, and the fewest that could hold
-# these bytes. **Predict:** how many sectors will each copy of a 64×64 matrix
-# take?
+# these bytes. It marks a line that touched more with `!`. **Predict:** how many sectors will each copy of a 64×64
+# matrix take?
 
 # %%
 x, y = torch.randn(64, 64), torch.zeros(64, 64)
@@ -299,8 +297,9 @@ for copy in (copy_along_rows, copy_down_columns):
 
 # %% [markdown]
 # Eight times the sectors. **Predict:** how much slower is it, for a matrix of 1 GiB? In this and later tables the last
-# column is the speed as a fraction of a rival's, here torch's own copy. The two are timed in turns, each *pair* of
-# times gives one ratio, and *cool* means in short rounds, between which the GPU rests.
+# column is the speed as a fraction of a rival's, here torch's own copy. The two are timed in turns. Each *pair* of
+# times gives one ratio; the table has the median of the ratios, not the quotient of two printed times. *Cool* means in
+# short rounds, between which the GPU rests.
 
 # %%
 show_sweep("coalescing")
@@ -308,9 +307,9 @@ show_sweep("coalescing")
 # %% [markdown]
 # Exchanging two indices costs a factor of 4.6. The last two rows are a transpose, y[n, m] = x[m, n], by the same kernel
 # with the modes of only one tensor exchanged. Column-wise loads alone cost a factor of 1.5, column-wise stores alone
-# 5.1. A load brings its sectors into the SM's L1 cache, where the other seven warps of the block find them, which run
-# down adjacent columns. A store is not kept there: each warp sends its 32 sectors on to L2, 4 bytes of each. (Why the
-# last row is even slower than *down columns*, these numbers do not say.)
+# 5.1. The probable reason: a load brings its sectors into the SM's L1 cache, where the block's other seven warps, which
+# run down adjacent columns, find them. A store is not kept there: each warp sends its 32 sectors on to L2, 4 bytes of
+# each.
 #
 # **Exercise 02.3** (about 8 lines). PyTorch's `x.T` is column-major: a pointer and the layout (M,N):(1,M). Your
 # `add_bias` is right for it, at this cost:
@@ -349,9 +348,9 @@ def add_bias_columns(x: cute.Tensor, bias: cute.Tensor, y: cute.Tensor):
 check("02.3", add_bias_columns)
 
 # %% [markdown]
-# ## Compile time and run time
-#
 # Here is a good place to stop.
+#
+# ## Compile time and run time
 #
 # The GPU never executes your function's Python. Python executes it *at compile time*, with stand-ins for values not yet
 # known. This is called **tracing**: the operations on the stand-ins are recorded, and the record becomes machine code.
@@ -409,7 +408,7 @@ two_loops()
 # %% [markdown]
 # A kernel takes its tile sizes as `Constexpr`, and its loops over them are Python's: no instruction is left that counts
 # or decides, but the code grows with the number of iterations. Below, Horner's rule evaluates a polynomial whose
-# coefficients are known at compile time. What remains of its loop in the machine code?
+# coefficients are known at compile time. What remains of its loop in the PTX?
 
 
 # %%
@@ -459,9 +458,9 @@ print("static layouts, compilations:", count([from_dlpack(v) for v in vectors]))
 print("dynamic layouts, compilations:", count([from_dlpack(v).mark_layout_dynamic() for v in vectors]))
 
 # %% [markdown]
-# Static: a compilation for each layout. Dynamic: a single compilation. But each of the five calls was traced: a
-# `@cute.jit` function is traced at every call, and compiled if the record is new. `cute.compile` does both once.
-# Another `cutlass.Int32` gives the same record, another `Constexpr` gives another one.
+# Static: one compilation for each layout. Dynamic: one. But each of the five calls was traced: a `@cute.jit` function
+# is traced at every call, and compiled if the record is new. `cute.compile` does both once. A different `cutlass.Int32`
+# gives the same record; a different `Constexpr` gives a new one.
 #
 # Look for what remains in the type of a dynamic layout. A `?` is a number supplied at run time, in 64 bits if marked
 # `{i64}`, so that an offset past 2³¹ does not wrap. The stride 1 is kept, because a load of several elements at once is
@@ -541,8 +540,8 @@ show_tv("(8,4):(4,1)", (1, 32), "thread (T) and value (V): four elements a threa
 # - `tile.store(v)` writes it back.
 #
 # The wide instruction has one more condition: its address must be a multiple of 16, and the compiler has to know that.
-# Tile i begins 16·i bytes after x, so only x is in question. `from_dlpack(x)` promises no more than a multiple of the
-# element's 4 bytes, so the check passes `from_dlpack(x, assumed_align=16)`.
+# Tile i begins 16·i bytes after its tensor, so the addresses of x and y must be such multiples. `from_dlpack(x)`
+# promises only a multiple of the element's 4 bytes, so the check passes both with `assumed_align=16`.
 #
 # **Exercise 02.5** (about 6 lines). Write `leaky_relu`: y = x where x > 0, and x/8 elsewhere. Layouts are dynamic; a
 # size is a multiple of 4, but not always of 4 · `THREADS`. Each thread computes one tile of four elements, with one
@@ -579,7 +578,8 @@ check("02.5", leaky_relu)
 show_sweep("wide_copy")
 
 # %% [markdown]
-# With four floats in flight for each thread, the copy is as fast as torch's.
+# With four floats for each thread, the copy is as fast as torch's. Probable reasons: each thread has 16 bytes in flight
+# instead of 4, and the copy takes a quarter of the loads and stores.
 #
 # ## Threads that cooperate
 #
@@ -593,10 +593,10 @@ show_reduction(8)
 
 # %% [markdown]
 # In each step a thread reads a number that *another* thread wrote, and one warp may have finished before another
-# starts. In the smallest case, a block reverses 128 numbers through shared memory. `allocate_tensor` gives one
-# tensor to the whole block, though each thread executes the line, at an address that is a multiple of 16 bytes.
-# `explain` also looks for **hazards**: two threads that access the same memory, at least one of them writing, with
-# nothing that orders the two. (A wavefront is one pass over shared memory.)
+# starts. In the smallest case, a block reverses 128 numbers through shared memory. Each thread executes
+# `allocate_tensor`, but the block gets one tensor, which begins at a multiple of 16 bytes. `explain` also looks for
+# **hazards**: two threads that access the same memory, at least one of them writing, with nothing that orders the two.
+# (A wavefront is one pass over shared memory.)
 
 
 # %%
@@ -710,7 +710,7 @@ explain("02.6", row_max, shape=(2, 200))
 # <details><summary>3. In <code>row_max</code>, which barriers could you remove without a wrong result?</summary>
 #
 # The one after the last step, if you have it: only thread 0 reads then, and it reads its own write. Each of the others
-# separates a write from another thread's read. (From the step of 32 threads on, `sync_warp` would do: writers and
-# readers are in one warp.)
+# separates a write from another thread's read. (After the step of 32 threads and after each later one, `sync_warp`
+# would do: writers and readers are in one warp.)
 #
 # </details>

@@ -38,7 +38,9 @@ def main() -> None:
         page_file = Path(folder, "race.html")
         page_file.write_text(html, encoding="utf-8")
         page = open_page(browser, page_file.as_uri(), 1000, 1200)
-        page.add_style_tag(content="img, .jp-OutputArea-child:has(img) { display: none; }")
+        page.add_style_tag(
+            content="img, .jp-OutputArea-child:has(img) { display: none; } pre { word-break: normal !important; }"
+        )
         page.locator("main").screenshot(path=Path(folder, "race.png"))
         with Image.open(Path(folder, "race.png")) as image:
             image.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(FIGURES / "race.png", optimize=True)

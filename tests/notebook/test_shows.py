@@ -1,5 +1,8 @@
-"""What a notebook shows: a kernel explained, and recorded measurements."""
+"""What a notebook shows: a kernel explained, recorded measurements, and what C prints."""
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -275,3 +278,12 @@ class TestLevers:
         assert list(table.index) == ["plain", "+ multicast", "· + polling"]
         assert list(table["1024"]) == ["0.900 ±0.5%", "0.990 ±0.5% (+10.0%)", "1.000 ±0.5% (+1.0%)"]
         assert list(table["2048"]) == ["0.900 ±0.5%", "0.945 ±0.5% (+5.0%)", "0.945 ±0.5% (+0.0%, within noise)"]
+
+
+def test_a_line_that_c_prints_does_not_wait_for_a_full_buffer():
+    """A notebook's stdout is a pipe, too, and cute.printf on the host prints by C."""
+    code = "import os, ctypes, tutorlib.notebook; ctypes.CDLL(None).puts(b'a line'); os._exit(0)"
+    usual = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    assert (
+        subprocess.run([sys.executable, "-c", code], env=usual, capture_output=True, check=True).stdout == b"a line\n"
+    )

@@ -38,7 +38,11 @@ def described(what: str, m: int, n: int) -> Layout:
         case "doubled":
             return Layout((m, (2, n)), (n, (0, 1)))
         case _:
-            return Layout(((2, m // 2), (4, n // 4)), ((4, 8), (1, 4 * m)))
+            return tiled(m, n, (4, 8), (1, 4 * m))
+
+
+def tiled(m: int, n: int, *strides: tuple[int, int]) -> Layout:
+    return Layout(((2, m // 2), (4, n // 4)), strides)
 
 
 def instead(other: Callable[[int, int], Layout], *, what: str) -> Callable[[str, int, int], Layout]:
@@ -208,15 +212,9 @@ EXERCISES = (
         mistakes={
             "along_a_row": instead(lambda m, n: Layout(m, n), what="diagonal"),
             "row_twice": instead(lambda m, n: Layout((m, (n, 2)), (n, (1, 0))), what="doubled"),
-            "columns_inside": instead(
-                lambda m, n: Layout(((2, m // 2), (4, n // 4)), ((1, 8), (2, 4 * m))), what="tiles"
-            ),
-            "rows_of_tiles": instead(
-                lambda m, n: Layout(((2, m // 2), (4, n // 4)), ((4, 2 * n), (1, 8))), what="tiles"
-            ),
-            "not_contiguous": instead(
-                lambda m, n: Layout(((2, m // 2), (4, n // 4)), ((n, 2 * n), (1, 4))), what="tiles"
-            ),
+            "columns_inside": instead(lambda m, n: tiled(m, n, (1, 8), (2, 4 * m)), what="tiles"),
+            "rows_of_tiles": instead(lambda m, n: tiled(m, n, (4, 2 * n), (1, 8)), what="tiles"),
+            "not_contiguous": instead(lambda m, n: tiled(m, n, (n, 2 * n), (1, 4)), what="tiles"),
         },
     ),
     value_exercise(

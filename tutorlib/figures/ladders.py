@@ -1,7 +1,6 @@
 """Speeds over sizes: the ladders of GEMMs and of attention."""
 
 import math
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from statistics import median
@@ -26,12 +25,17 @@ FAMILIES: dict[str, Callable[[str], bool]] = {  # a rung's title begins with its
     "mma.sync": lambda title: title < "14",
     "WGMMA": lambda title: title >= "14",
 }
-LAST = "16"
 CHOSEN = "16 chosen"
+IN_BRIEF = {  # a rung → its label in README
+    "10 one buffer": "page 10: one buffer",
+    "13 loads spread": "page 13: tuned",
+    "15 zigzag, polling": "page 15: warp roles",
+    CHOSEN: "page 16: chosen for each size",
+}
 
 
 def gemm_ladder(
-    everything: Sequence[SweepResults] | None = None, up_to: str = LAST, rungs: Sequence[str] = ()
+    everything: Sequence[SweepResults] | None = None, up_to: str = "16", rungs: Sequence[str] = ()
 ) -> Figure:
     """Speed over square sizes, and as a fraction of cuBLAS's, of rungs up to a notebook, "10" to "16".
 
@@ -69,16 +73,18 @@ def gemm_ladder(
 
 
 def ladder_in_brief() -> Figure:
-    """README's figure: of each family the first rung and the last two, on the GPU swept last. Raises NoData."""
+    """README's figure: two rungs of each family, on the GPU swept last. Raises NoData."""
     swept = with_newer(max(all_sweep_results("gemm_rungs"), key=lambda swept: swept.date))
     figure = Figure(figsize=(13, 4.4), layout="constrained")
     for axes, (family, belongs) in zip(figure.subplots(1, 2, sharey=True), FAMILIES.items(), strict=True):
-        draw_ratios(axes, ends_of_family(swept, belongs, LAST, last=2))
-        say_where(axes, swept, f"{family}, ")
-        axes.set_ylim(0, 1.05 * max(point.measurement.ratio for point in swept.points))
+        shown = tuple(point for point in swept.points if point.name in IN_BRIEF and belongs(point.name))
+        draw_ratios(axes, replace(swept, points=shown))
+        axes.set_title(f"{swept.gpu}, bf16, {family}", loc="left", color=INK)
+        axes.set_ylim(0, 1.12)
+        baseline = f"{swept.baseline} = 1" if family == "mma.sync" else "_"  # one label for both panels
+        for line in axes.get_lines():
+            line.set_label(IN_BRIEF.get(str(line.get_label()), baseline))
         label_ends(axes)
-        for label in axes.texts:
-            label.set_text(re.sub(r"^(\d+) ", r"page \1: ", label.get_text()))
     return figure
 
 
@@ -92,10 +98,10 @@ def with_newer(swept: SweepResults) -> SweepResults:
     return swept
 
 
-def ends_of_family(swept: SweepResults, belongs: Callable[[str], bool], up_to: str, last: int = 3) -> SweepResults:
-    """The sweep with the first rung of a family and its last ones up to a notebook."""
+def ends_of_family(swept: SweepResults, belongs: Callable[[str], bool], up_to: str) -> SweepResults:
+    """The sweep with the first rung of a family and its last three up to a notebook."""
     names = [name for name in swept.names if belongs(name) and name[:2] <= up_to]
-    shown = {*names[:1], *names[-last:]}
+    shown = {*names[:1], *names[-3:]}
     return replace(swept, points=tuple(point for point in swept.points if point.name in shown))
 
 

@@ -80,8 +80,7 @@ def label_ends(axes: Axes) -> None:
             heights[n] -= missing / 2
             heights[n + 1] += missing / 2
     for line, height in zip(lines, heights, strict=True):
-        look: dict[str, Any] = {"color": line.get_color(), "va": "center", "transform": axes.transAxes}
-        axes.text(1.02, height, str(line.get_label()), **look)
+        axes.text(1.02, height, str(line.get_label()), color=line.get_color(), va="center", transform=axes.transAxes)
 
 
 def baseline_speeds(swept: SweepResults) -> dict[int, float]:
