@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 120
+#     minutes: 140
 #     summary: Warps with roles, persistent blocks, clusters and stream-K, each written, then measured beside cuBLAS.
 # ---
 
@@ -15,7 +15,7 @@
 # > loads in a cluster, hand accumulators from one block to another, and read from measurements which of these pays at a
 # > given size.
 # >
-# > **It takes** about 120 minutes, on any machine; after 15.4 is a good place for a break. Without a Hopper GPU the
+# > **It takes** about 140 minutes, on any machine; after 15.4 is a good place for a break. Without a Hopper GPU the
 # > kernels are simulated; with one they are timed.
 
 # %%
@@ -47,8 +47,9 @@ show_roles("plain")
 
 # %% [markdown]
 # A tile's first multiplication waits for its first bytes, and during its epilogue nothing multiplies. The drawing is
-# not to scale: at 4096³ a tile has 64 K tiles, and closing the gaps gains about 3% on an H200. Where a tile has 4, it
-# gains up to 8%. This page is after these last percents; they decide which side of cuBLAS a kernel is on.
+# not to scale: at 4096³ a tile has 64 K tiles. There, on an H200, closing the first gap gains 3% and closing the second
+# almost nothing; where a tile has 4 K tiles, closing the second gains up to 8%. These last percents decide which side
+# of cuBLAS a kernel is on.
 #
 # The first gap closes if the block stays for the next tile *and* a warp that has no epilogue issues the loads, as far
 # ahead as the ring has stages. CUTLASS calls this schedule
@@ -180,9 +181,8 @@ def consume(steps: RoleSteps):
 check("15.2", consume)
 
 # %% [markdown]
-# With these two loops the kernel runs 4096³ at 0.99 of cuBLAS's speed on an H200, notebook 14's at 0.98. In this
-# check's kernel a block already computes several tiles. Each of its tiles has mbarriers of its own, so your loops count
-# from 0.
+# On an H200 this check's kernel runs 4096³ at 0.99 of cuBLAS's speed, notebook 14's at 0.98. In this kernel
+# a block also computes several tiles, each with fresh mbarriers, so your loops may count from 0.
 #
 # ## Registers move
 
@@ -198,8 +198,8 @@ print(*(line.strip() for line in compiled.ptx.splitlines() if "setmaxnreg" in li
 #
 # `setmaxnreg` moves registers. `cute.arch.setmaxregister_decrease(n)` returns registers of a warpgroup to the block's
 # pool; `cute.arch.setmaxregister_increase(n)` takes them from it, and waits until there are enough. All four warps must
-# execute the instruction. Of 3 · 168 registers, a thread of each warpgroup, the producer's keeps 24, the least allowed,
-# and 480 are left for the two consumers':
+# execute the instruction. Take one thread of each warpgroup: together they have 3 · 168 registers. The producer's
+# thread keeps 24, the least allowed; that leaves 480 for the two consumers':
 #
 # ```python
 # if me.group == consumers:  # the last warpgroup
@@ -215,8 +215,8 @@ print(*(line.strip() for line in compiled.ptx.splitlines() if "setmaxnreg" in li
 #
 # <details><summary>Answer</summary>
 #
-# Without the decrease the consumers wait forever. Without the increase the result is right, and slow where stores are
-# deferred (below): 168 registers do not hold 128 accumulators and 64 rounded ones, so the compiler spills.
+# Without the decrease the consumers wait forever. Without the increase the result is right. But where stores are
+# deferred (below), 168 registers do not hold 128 accumulators and 64 rounded ones: the compiler spills 344 bytes.
 #
 # </details>
 #
@@ -280,8 +280,8 @@ show_roles("cooperative", "deferred stores", "ping-pong")
 
 # %% [markdown]
 # In the drawing ping-pong wins, with tiles of half the size. A warpgroup with a tile of 128×256 to itself would need
-# 256 accumulators in each thread, more than its 240 registers. So the ping-pong of the course's kernel has tiles of
-# 128×192, and smaller tiles have their price. You write the other way.
+# 256 accumulators in each thread, more than its 240 registers. So the course's ping-pong has tiles of 128×192, three
+# quarters of 128×256, and smaller tiles have their price. You write deferred stores.
 #
 # The consumers' loop over tiles is your `consume` with a tile around it, and with one state for all tiles:
 #
@@ -459,7 +459,7 @@ check("15.6", load_shared)
 # ```
 #
 # `mbarrier_arrive(pointer, rank)` arrives at the mbarrier at this offset in the block of that rank. `ring.first` is the
-# cluster's first rank: with split-K, several such clusters are one of the hardware.
+# cluster's first rank: with split-K, one hardware cluster contains several of these.
 #
 # **Exercise 15.7** (about 2 lines). It is right in clusters of 2×1 and of 1×4, and in 2×2 stages are overwritten before
 # they are read. Which arrivals are wrong there? Mend it; `ring.block` is this block's (*m*, *n*).
@@ -565,10 +565,10 @@ check("15.8", hand_over)
 #
 # **Predict** at 4096: which lever gains most? And what does *multicast* bring, with a third fewer bytes from L2?
 #
-# Each row adds one lever to its parent, the row above it in the tree. *plain* is notebook 14's kernel. A number is the
-# speed as a fraction of cuBLAS's, the percentage the gain over the parent. The tile is 128×256 unless a row names
-# another, multicast a cluster of 2×1. The last two rows are persistent with multicast; 256×192 also has zigzag and
-# polling.
+# Dots show depth: a row adds one lever to its parent, the nearest row above with one dot fewer. *plain* is notebook
+# 14's kernel. A number is the speed as a fraction of cuBLAS's, the percentage the gain over the parent. The tile is
+# 128×256 unless a row names another, multicast a cluster of 2×1. The last two rows are persistent with multicast;
+# 256×192 also has zigzag and polling.
 
 # %%
 show_levers()
@@ -578,8 +578,8 @@ show_levers()
 #   At 2048 there is one wave and no next tile, so no lever helps.
 # - **Stream-K** gains at 8192 only, up to 1.2%. At 4096 it saves at most 3%, and its hand-over costs more. At 2048 it
 #   cuts tiles that already fit into one wave.
-# - **Multicast and deferred stores** stay within the noise, wherever you add them: L2 is not what limits a tile of
-#   128×256, and beside 32 to 128 K tiles an epilogue is short.
+# - **Multicast and deferred stores** stay within the noise, wherever you add them: beside 32 to 128 K tiles an
+#   epilogue is short.
 # - **Zigzag K** gains 0.7% at 8192. **Polling and tile order** stay within the noise.
 # - **Other tiles** gain at one size and lose at another. The fastest row at 8192, 256×192 with stream-K, is the slowest
 #   at 2048.
@@ -595,9 +595,8 @@ show_levers("hopper_short")
 
 # %% [markdown]
 # **Deferred stores** pay where K is short: 8 and 4%. **Multicast** costs tiles of 128×128 some 3.5%, although they ask
-# L2 for most, and gives 0.6% at 8192 to tiles of 256×192, which ask for least. The counted bytes predict the wrong
-# sign, so L2's bandwidth is not the limit: on an H200, multicast is not for speed. **Ping-pong** gains 0.9 and 1.5% at
-# 128×192.
+# L2 for most, and gives 0.6% at 8192 to tiles of 256×192, which ask for least. The counted bytes do not predict the
+# sign: only timing does. **Ping-pong** gains 0.9 and 1.5% at 128×192.
 #
 # ## Your functions in one kernel
 #
@@ -658,13 +657,15 @@ check("15.9", my_gemm)
 show_ladder("14", "15")
 
 # %% [markdown]
+# In 15.2's kernel the producer waits at the end of each tile until its stages have been read. 15.4's has one ring for
+# all tiles, and deferred stores: 3% faster. 15.9's solution adds multicast, zigzag K and polling: within the noise.
+#
 # ## What to remember
 #
 # - A warp that only loads runs ahead by as many stages as the ring has, also from one tile into the next.
 # - A warp may overwrite memory only when it knows that the last reader is done. `empty` says so of a stage, on any SM
 #   of the cluster; a bulk group says so of a store buffer; a flag, released and acquired, says so between clusters.
-# - Compare a gain with its spread before you believe it. Persistent blocks, zigzag K, stream-K, deferred stores and
-#   ping-pong gain more than that, none of them everywhere.
+# - Compare a gain with its spread before you believe it. No lever gains more than that at every size.
 #
 # ## Test yourself
 #

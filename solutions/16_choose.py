@@ -10,7 +10,7 @@
 #
 # With tiles of 128×256, notebook 15's kernel is level with cuBLAS at 4096³ and has little more than half its speed at
 # 1024³. *16 chosen* is the same kernel, with a configuration chosen for each size: on an H200 it is ahead of cuBLAS, or
-# behind by less than 1%, at every size of the figure. You write such a chooser.
+# behind by less than 1%, at every size of the figure.
 #
 # > **After this page you can** count waves, shares and bytes of a configuration, estimate its time from them, find from
 # > measurements where the estimate is wrong, and choose a configuration for a shape that has never been timed.
@@ -35,6 +35,9 @@ from tutorlib.kernels.hopper import ConfigError, HopperConfig
 show_figure("gemm_ladder_16")
 
 # %% [markdown]
+# On the left, cuBLAS is the median of its timings beside the three kernels. Beside *16 chosen*, timed a week later, it
+# took 8% longer at 1024 and 5% at 1536. On the right, each kernel has its own timing.
+#
 # ## Waves
 #
 # A **wave** is a set of blocks that run at the same time, each on a tile of C. An H200 has 132 SMs with one block each,
@@ -63,8 +66,7 @@ for size in (1024, 2048, 3072, 4096, 8192):
 pandas.DataFrame.from_dict(rows, orient="index")
 
 # %% [markdown]
-# The percentage is the largest share of the time in which the tensor cores can do useful work: the largest in a row is
-# a choice already. With 128×256, 1024 fills a quarter of one wave, and 3072 has a third wave for 12 clusters.
+# The percentage is the largest share of the time in which the tensor cores can do useful work.
 #
 # A cluster must fit into one GPC, and an H200's GPCs have unequal numbers of SMs. **Predict:** at 2048, 128 tiles are
 # 32 clusters of 2×2. What happens on a GPU that holds 31?
@@ -85,8 +87,8 @@ else:
 #
 # ## Shares
 #
-# Stream-K has no last wave: it lays the K tiles of tiles end to end, tile 0 first, and cuts that line into one share
-# for each cluster.
+# Pure stream-K has no last wave: it lays the K tiles of all tiles end to end, tile 0 first, and cuts that line into one
+# share for each cluster. (Notebook 15's kernel cuts only the last wave or two.)
 #
 # **Exercise 16.1** (about 10 lines). Write `stream_k(cluster, clusters, tiles, k_tiles)`: the list, in any order, of
 # `(tile, first K tile, end)` that this cluster works on. All count from 0, and `end` is one past the last. Together the
@@ -171,8 +173,7 @@ for name, meaning in MEANINGS.items():
     print(f"{name:10} {getattr(sm, name):11,} {meaning}")
 
 # %% [markdown]
-# What is fitted was fitted together, to 200 kernels of many shapes, timed before those below: none of it measures what
-# its name says.
+# One fit, to 200 kernels timed before those below, gave all fitted constants: none measures what its name says.
 #
 # Here is 4096³ by hand, in whole tiles of 128×256 and clusters of 2×1. A step takes as long as the slower of the tensor
 # cores and shared memory. L2's bytes come meanwhile; the model adds a fitted part of them:
@@ -205,8 +206,8 @@ show_work({"2 tiles for 6 clusters": course.stream_k}, clusters=6, tiles=2, k_ti
 #   to whole K tiles. So the cluster has that many times more blocks. Adding up is part of the epilogue.
 # - **Stream-K**: the number of waves is not rounded, but at least 4 / K tiles, because the kernel makes no share
 #   shorter than 4 K tiles. To pass on and add a part's accumulators takes `sm.share` · `area` cycles. From one wave on,
-#   that delays a cluster once. Below, it comes once for each cluster that shares a tile, the one that adds included:
-#   how many are they, not rounded?
+#   charge that once, even if no tile is cut. Below, charge it for each cluster of a tile, the adder included: how many
+#   is that, as a fraction?
 
 
 # %%
@@ -253,7 +254,7 @@ page = partial(course.gemm_time, sm=Sm())
 show_model("hopper_levers", page)
 
 # %% [markdown]
-# It is within about 5% at 4096 and 8192, and up to 10% too high at 2048. Is that enough to choose?
+# It is within about 5% at 4096 and 8192, and up to 10% too high at 2048.
 #
 # ## How many could be the fastest?
 #
@@ -281,7 +282,7 @@ for changes in CHANGES:
 print(f"{len(CHANGES)} combinations; {dict(refused)} break a rule; {len(SPACE)} are left")
 
 # %% [markdown]
-# The model only has to rank. How many of these could be the fastest, for all that its errors allow?
+# The model only has to rank. Given its errors, how many of these could be the fastest?
 #
 # **Exercise 16.3** (about 3 lines). Write `contenders(estimates, ratios)`: the positions in `estimates` of all
 # configurations that could be the fastest, lowest estimate first. `ratios` are estimate / measured time of kernels that
@@ -303,8 +304,10 @@ def contenders(estimates, ratios):
 check("16.3", contenders)
 
 # %% [markdown]
-# All estimates 20% too high leave one contender: only the spread of the errors costs something. Here are those of
-# notebook 15's levers at 8192³, and of its other tiles, too, if all tiles err as these few do:
+# If all estimates are 20% too high, one contender is left; if each is right or 20% too high, all within 20% of the
+# lowest. Only the spread of the errors matters. Here it is that of notebook 15's levers at 8192³, then of its other
+# tiles, too. (675 of the 1353 exchange A and B: three more, of 128×240, would
+# spill.)
 
 # %%
 from contextlib import suppress
@@ -336,9 +339,9 @@ show_model("hopper_short", page)
 
 # %% [markdown]
 # **Exercise 16.4** (about 9 lines). Write `repaired(config, m, n, k, sm)`, a better `cost` with the same constants.
-# Three things are wrong in `cost`. In the tables, what do the estimates have in common that are lowest at 8192? What
-# those of 128×128, which are highest? And what differs between the two rows at K = 256? For each, ask which bytes or
-# cycles the formula counts, and which the kernel waits for. It waits for a block's last store in any case.
+# Three things are wrong in `cost`. Which rows have the lowest ratios at 8192, and what do they share? Why does 128×128
+# have the highest? What differs between the two rows at K = 256? For each, compare the bytes or cycles that the formula
+# counts with those that the kernel waits for. It waits for a block's last store in any case.
 #
 # | greatest estimate / measured, over the least | `cost` | `repaired`, at most |
 # |---|---|---|
@@ -382,9 +385,8 @@ show_ranking({"the page's model": page, "repaired": better})
 # row of notebook 15. With the other tiles most remain: multicast with 128×128 is slower than without, and no term says
 # so.
 #
-# The last table has 33 shapes of seven models, from gpt-oss 20B to BERT base, to which neither was fitted. Of the
-# configurations that were timed there, it compares the first by the model, and the best of its first eight, with the
-# fastest.
+# The last table has 33 shapes of seven models, from gpt-oss 20B to BERT base, to which neither was fitted. It compares
+# the model's first choice, and the best of its first eight, with the fastest configuration that was timed.
 #
 # ## Choose
 #
@@ -398,10 +400,10 @@ print(f"64×8192×8192: {times.count(min(times))} of {len(SPACE)} configurations
 # **Exercise 16.5** (about 6 lines). Write `choose(m, n, k)`, which returns a `HopperConfig` for any shape, from your
 # `repaired` and `SPACE`. Where costs agree to 0.1 µs, take one that asks L2 for the fewest bytes for all of C.
 #
-# The check draws shapes at random, so a list of sizes does not help. It refuses a choice that the course's own chooser
-# expects to take about twice as long as its best. Without a GPU it judges seven more shapes by the repaired model: none
-# may cost 12% more than the course's choice. A Hopper GPU times five of them, none of them a square. The slowest,
-# relative to cuBLAS, counts: for the last two points it must reach 85 and 93% of the course's ratio.
+# The check draws shapes at random. It refuses a choice that the course's own chooser expects to take about twice as
+# long as its best. Without a GPU it judges seven more shapes by the repaired model: none may cost 12% more than the
+# course's choice. A Hopper GPU times five of them, none of them a square. The slowest, relative to cuBLAS, counts: for
+# the last two points it must reach 85 and 93% of the course's ratio.
 
 
 # %%
@@ -421,8 +423,7 @@ def choose(m, n, k):
 check("16.5", choose)
 
 # %% [markdown]
-# On the course's H200 the slowest is 320×8192×4096, with 0.99 of cuBLAS's speed. By `cost` it was 4224×3968×4160, with
-# 0.98: there `repaired` chooses another tile.
+# On the course's H200 the slowest is 320×8192×4096, with 0.99 of cuBLAS's speed.
 #
 # ## Rank, then measure
 #
@@ -465,12 +466,11 @@ check("16.6", tuned)
 
 # %% [markdown]
 # In rounds that ask all twelve nominees in turn, the last one is 0.33% slower than the first; with every other round
-# backwards it is not. The course's `gemm(a, b, tuned=True)` times its own model's best twelve.
+# backwards it is not.
 #
 # ## Beside cuBLAS and QuACK
 #
-# With your `choose`, `gemm(a, b, c)` takes any shape. With `parts=`, `launcher` takes your functions of notebook
-# 15.
+# With your `choose`, `gemm(a, b, c)` takes any shape.
 
 
 # %%
@@ -544,10 +544,11 @@ for swept in known_sweeps("gemm_any"):
         print(f"{swept.gpu}, {way}: {slower}, median {median(ratios):.3f}")
 
 # %% [markdown]
-# The way: with K cut, 1 of 32 is slower, and 59 of the 60 slow shapes are computed in whole tiles.
+# On the H200, both: with K cut none is slower, in whole tiles 35% with one wave and 67% with more. On the H100, only
+# the way: whole tiles have 48 and 39%. It need not be the cause: K is cut mostly where C has few tiles.
 #
 # **QuACK.** [Its](https://github.com/Dao-AILab/quack) GEMM is written in the same DSL and times its configurations at a
-# shape. Beside cuBLAS on an H200, at squares, and tuned as ours at 26 shapes of the seven models:
+# shape. On an H200, first at squares, then both tuned at 26 shapes of the seven models:
 
 # %%
 show_sweep("gemm_quack")
@@ -565,6 +566,9 @@ for name, timed in {"tuned": "seconds", "quack": "quack_seconds"}.items():
 print(f"tuned is ahead of QuACK at {sum(s['tuned_us'] < s['quack_us'] for s in beside)} of {len(beside)}")
 
 # %% [markdown]
+# QuACK is slowest at 32×2048×8192. Its [configurations](https://github.com/Dao-AILab/quack/blob/main/quack/gemm_config.py)
+# for Hopper have no tile below 128×128 and cut no K, so at most 16 SMs work there.
+#
 # ## What to remember
 #
 # - Count before you tune: waves, the shares of the last wave, and the bytes of a step on each path.
@@ -574,10 +578,9 @@ print(f"tuned is ahead of QuACK at {sum(s['tuned_us'] < s['quack_us'] for s in b
 #
 # ## Test yourself
 #
-# <details><summary>1. 4096×4096 in tiles of 128×256, clusters of 2×1, 66 at a time. What can stream-K bring at
-# best?</summary>
+# <details><summary>1. What can stream-K gain at most where 3.88 waves take as long as 4?</summary>
 #
-# 256 clusters are 3.88 waves, which take as long as 4: 3%, before the hand-over is paid for.
+# 3%, before the hand-over is paid for.
 #
 # </details>
 #

@@ -80,7 +80,7 @@ for name in ("NVIDIA H200", "NVIDIA B200"):
     print(f"{rate * gpu.sms / 1e12:.1f} TB/s in all")
 
 # %% [markdown]
-# A B200's SM needs twice the H200's bytes each second. In a *pair*, later on this page, two blocks load a third fewer.
+# A B200's SM needs twice the H200's bytes each second.
 #
 # ## Tensor memory
 #
@@ -145,7 +145,7 @@ check("17.1", tmem_columns)
 #     cute.arch.sync_threads()
 # ```
 #
-# **Exercise 17.2** (about 5 and 3 lines). Write your own. Theirs has three faults, and one of them costs time only: for
+# **Exercise 17.2** (about 5 and 3 lines). Write your own. Theirs has three faults; one of them only costs time. For
 # each call, say which other warp or block it affects, and when. One barrier of the block is enough in each function.
 # The check simulates a small GEMM around yours.
 
@@ -178,8 +178,8 @@ check("17.2", tensor_memory)
 
 # %% [markdown]
 # The colleague's warps read the address before the barrier, when warp 4 may not have written it. Warp 4 frees the
-# columns before the barrier, when other warps may still read them. The late relinquish costs time only, of a second
-# block on the SM.
+# columns before the barrier, when other warps may still read them. The late relinquish delays only a second block on
+# the SM, for which this page's tiles leave no room.
 #
 # Your barrier in `allocate` has a second job: before it, one warp initializes the mbarriers.
 #
@@ -195,8 +195,8 @@ alone = compile_cute(make_blackwell_gemm(), [TensorSpec((4096, 4096), "bf16")] *
 print(*(line.strip()[:120] for line in alone.ptx.splitlines() if "tcgen05.mma" in line), sep="\n")
 
 # %% [markdown]
-# The operands are the accumulators' address, the descriptors of A and B, and one of the shape and the types; in braces
-# the accumulators' lanes that are not written, here none; and a predicate: add to the accumulators, or overwrite them.
+# The operands, in order: the accumulators' address; the descriptors of A, of B, and of the shape and types; in braces
+# the accumulators' lanes that are not written, here none; a predicate: add to the accumulators, or overwrite them.
 # `kind::f16` is for fp16 and bf16, and `discard` says that A is not kept for the next instruction.
 #
 # CuTe describes an instruction by an op, and makes the TiledMma of it. One takes all of the tile's M and N:
@@ -216,7 +216,7 @@ def make_umma(tile, pair):
 
 
 # %% [markdown]
-# As on Hopper, `tiled_mma.set(tcgen05.Field.ACCUMULATE, adds)` sets the predicate of the multiplications that follow,
+# `tiled_mma.set(tcgen05.Field.ACCUMULATE, adds)` sets the predicate of the multiplications that follow,
 # and `cute.gemm(tiled_mma, acc, a, b, acc)` issues one. It elects its thread itself.
 #
 # **Exercise 17.3** (about 4 lines). Write `issue(tiled_mma, acc, tCrA, tCrB, first)`, which multiplies one stage. `acc`
@@ -287,8 +287,8 @@ for step in (TileSteps.load, TileSteps.multiply, TileSteps.read, TileSteps.write
 # commits, which arrive when the multiplications are complete, and no load waits for the last ones. A block must not end
 # before they have arrived: its shared memory, mbarriers included, may belong to another block by then.
 #
-# **Exercise 17.4** (about 3 lines). Complete `produce(steps)`, the TMA warp's loop: it returns when no commit to
-# `empty` is in flight, for every K and any number of tiles. Which phase does the last commit to each stage complete?
+# **Exercise 17.4** (about 3 lines). Complete `produce(steps)`, the TMA warp's loop: it must return only after the last
+# commit to each stage has arrived, for any K and any number of tiles. Which phase does that commit complete?
 
 # %%
 from cutlass.pipeline import PipelineUserType, make_pipeline_state
@@ -468,8 +468,6 @@ show_findings(kernels, *matrices, arch="sm_100a")
 # A fence orders instructions that are over, and makes none of them end: without `wait::ld` the loads may still be
 # reading. A relaxed arrival needs the fence, one that releases does not.
 #
-# This is a good place to stop.
-#
 # ## From loops to a kernel
 #
 # ### The order of tiles
@@ -591,10 +589,9 @@ def make_gemm(config, sms):
 check("17.8", make_gemm)
 
 # %% [markdown]
-# TMA may still be reading the boxes of the last tile: the warps that stored them wait,
-# `cp_async_bulk_wait_group(0, read=True)`. Here are your kernel's instructions in program order. Of the solution's
-# waits, the TMA warp's are the first and the second, for `empty`; the MMA warp's the next two, for `free` and `full`;
-# the epilogue's the last, for `ready`:
+# TMA may still be reading the boxes of the last tile: the warps that stored them wait, `cp_async_bulk_wait_group(0,
+# read=True)`. Here are your kernel's instructions in program order. The solution has five `wait`s: two of the TMA warp,
+# for `empty`; two of the MMA warp, for `free` and `full`; one of the epilogue, for `ready`:
 
 # %%
 with suppress(NotImplementedError):  # until you have written all of it
@@ -711,7 +708,8 @@ check("17.9", pair_loops)
 #
 # The commit to `empty` protects block 1's stage. With the mask `steps.both` it arrives in both blocks when the
 # multiplication is complete, and that runs on both SMs. Without the mask, block 1's producer fills each stage once and
-# waits forever.
+# waits forever; without that to `ready`, its epilogue does. Without `steps.leader`, the leader's MMA warp does, with 4
+# of 8 arrivals at `free`; without `if steps.leads`, block 1's, as no bytes land at its `full`.
 #
 # Your kernel serves a pair as it is. Around it three things change. Both blocks allocate together (`is_two_cta`). The
 # barriers in `allocate` and `release` become barriers of the cluster: the leader's multiplications write block 1's
@@ -766,7 +764,7 @@ with suppress(NotImplementedError):  # until you have written all of it
 # ## Speed
 #
 # [JAX's guide](https://docs.jax.dev/en/latest/pallas/gpu/blackwell_matmul.html) measures a ladder of such kernels on
-# Blackwell, in fp16, in percent of the tensor cores' peak:
+# Blackwell, in fp16, in percent of the tensor cores' peak (CUTLASS's at 4096×8192×4096; it names no GPU):
 #
 # | a rung, each on top of the last | % of peak |
 # |---|---|
@@ -778,8 +776,8 @@ with suppress(NotImplementedError):  # until you have written all of it
 # | a warpgroup for the epilogue | 63.4, as cuBLAS |
 # | tiles in blocks of the grid | 69.4, as CUTLASS |
 #
-# Your kernel has all seven. The order of tiles brings more than pairs there. On a B200 the next cell times your
-# kernels.
+# Your kernel has the other six. In this table the order of tiles brings more than pairs. On a B200 the next cell times
+# your kernels.
 
 # %%
 with suppress(NotImplementedError):  # until you have written both

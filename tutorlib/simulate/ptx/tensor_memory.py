@@ -67,10 +67,7 @@ class TensorMemory(Shadow):
     # room ---------------------------------------------------------------------------------------------------------
 
     def allocate(self, site: int, warp: int, columns: int) -> int:
-        """First of `columns` free columns, the last ones: an answer that takes column 0 for granted is found out.
-
-        0 and a finding where the block cannot allocate.
-        """
+        """First of the last `columns` free columns: column 0 is no safe guess. 0 and a finding if none are free."""
         slot, who = warp // self.geometry.warps, self.geometry.show_warp(warp)
         if columns not in (32, 64, 128, 256, 512):
             self.notice(COLUMNS_OF, site, f"{who} allocates {columns} columns: a power of two, 32 to 512, can be")
@@ -89,8 +86,7 @@ class TensorMemory(Shadow):
         slot, who = warp // self.geometry.warps, self.geometry.show_warp(warp)
         mine = self.allocated.get(slot, {})
         if start not in mine or mine[start][0] != columns:
-            says = f"{who} frees {columns} columns from {start} on, which are not what was allocated"
-            self.notice(COLUMNS_OF, site, says)
+            self.notice(COLUMNS_OF, site, f"{who} frees {columns} columns from {start} on, not what was allocated")
             return
         pieces = slot * OF_BLOCK + strips_of(start, columns)
         if (late := self.may_read(pieces, self.lane_of(warp), slot)).any():
@@ -131,9 +127,11 @@ class TensorMemory(Shadow):
                 return False
             filled, used = slot * OF_BLOCK + into.strips, slot * OF_BLOCK + uses
             if (late := self.may_read(filled, lane, slot)).any():
-                what = "what" if by == "tcgen05.cp" else "accumulators that"
-                says = f"{who} lets {by} write over {what} {self.who(slot, int(late.argmax()))} may still be reading: "
-                self.notice(Hazard.RACE, site, says + "no mbarrier lies between")
+                reader, what = int(late.argmax()), "what" if by == "tcgen05.cp" else "accumulators that"
+                says = f"{who} lets {by} write over {what} {self.who(slot, reader)} may still be reading: no "
+                ended = (self.read[filled, reader] < UNAWAITED).all()
+                lacks = "release and acquire, or fences, lie between" if ended else "tcgen05.wait::ld has ended that"
+                self.notice(Hazard.RACE, site, says + lacks)
             self.look_for_stores(site, lane, slot, np.union1d(filled, used), f"lets {by} use tensor memory")
             if (self.writer[used] == NEVER).any():
                 self.notice(Hazard.UNWRITTEN, site, f"{who} lets {by} read tensor memory that nothing has filled")
