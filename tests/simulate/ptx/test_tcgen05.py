@@ -53,7 +53,7 @@ FAULTS = {  # by name: the part, what of it is replaced, and what the finding is
         "race", "lets tcgen05.mma write over accumulators"),
     "multiplies_too_early": ("multiply", multiply_tiles, FULL, "", "unwaited", "the tcgen05.mma of warp 4"),
     "overwrites_a_stage": (
-        "produce", produce_tiles, "state.index, state.phase)", "state.index, 1)",
+        "produce", produce_tiles, "state.phase)\n            if", "1)\n            if",
         "mbarrier", "more threads arrive"),
     "never_waits_for_a_load": (
         "store", store_tiles, "            cute.arch.fence_view_async_tmem_load()\n", "",
