@@ -369,8 +369,8 @@ def staged(src: cute.Tensor, dst: cute.Tensor):
 check("05.3", staged)
 
 # %% [markdown]
-# The wait covers a thread's own copies, and the barrier passes on that all threads have waited. In the other order a
-# thread could read what another has not received.
+# The wait covers a thread's own copies, and after the barrier every thread knows that all have waited. In the other
+# order a thread could read what another has not received.
 
 # %%
 show_ladder("05.2", "05.3")
@@ -472,7 +472,7 @@ def for_tma(atom, tile, matrix):
 # <details><summary>The first two</summary>
 #
 # On the fresh mbarrier a wait for parity 1 returns at once, so the store sends a tile that has not arrived. `cute.copy`
-# elects a thread by itself, for which the whole warp must come; inside `elect_one` 31 threads are missing.
+# elects a thread itself, and the whole warp must take part in that; inside `elect_one` 31 threads are missing.
 #
 # </details>
 #

@@ -390,7 +390,7 @@ with suppress(NotImplementedError):  # until you have written softmax
 # that holds a row. For each width, choose the height and the occupancy so that on an H200's SM, for rows of 1,024 and
 # of 4,096,
 #
-# - eight blocks run, or fewer that hold at least 62 KB of rows: blocks × rows in a tile × bytes of a row;
+# - either eight blocks run, or blocks × rows in a tile × bytes of a row is at least 62 KB;
 # - no register is spilled.
 #
 # The host function launches once, in torch's current stream, on x and y themselves. A GPU times it for rows of 1,024.

@@ -169,8 +169,8 @@ show_sweep("tile_rungs")[:2]
 
 # %% [markdown]
 # The order gains at 8192 alone; the differences at 2048 and 4096 are noise. An H200's L2 has two halves of about 31 MB,
-# and each half keeps what its own SMs read. At 4096 A has 34 MB, so most of it stays from wave to wave, whatever the
-# order. At 8192 A has 134 MB.
+# and each half keeps what its own SMs read. At 4096 A has 34 MB, so probably most of it stays from wave to wave,
+# whatever the order. At 8192 A has 134 MB.
 #
 # ## Rung 3: the shape of a tile
 #
@@ -241,8 +241,8 @@ show_timeline(*(Timeline(stages, latency=4, transfer=1, compute=2, tiles=6) for 
 #
 # - *Registers*: find the rule behind the printed numbers. 255 is the most that a thread can address. At the launch a
 #   thread must have more registers than accumulators.
-# - *Shared memory*: the blocks on an SM have 227 KiB together, and each needs two stages. Count a stage as divided
-#   evenly among the CTAs of a cluster, although each keeps more, as rung 5 shows.
+# - *Shared memory*: the blocks on an SM have 227 KiB together, and each needs two stages. Assume that the CTAs of a
+#   cluster share a stage evenly, although each keeps more, as rung 5 shows.
 
 
 # %%
@@ -282,8 +282,8 @@ print(f"{fitting - left} others leave a thread fewer than 64 accumulators; {left
 # If C has more tiles than the GPU has SMs, an SM runs one block after another. Each new block starts with empty shared
 # memory and waits for its first tiles; at the end its tensor cores idle during the **epilogue**, the store of its tile
 # of C. A **persistent** kernel launches only as many blocks as can run at once, and each block computes tile after
-# tile. The picture shows one SM, whose consumer warps are two groups (wg). A color is a tile of C, and *loads* shows
-# only a tile's first. Hatched, the tensor cores (mma) idle:
+# tile. The picture shows one SM, whose consumer warps are two groups (wg). Each color is a tile of C; the row *loads*
+# shows only the first loads of each tile. Hatched, the tensor cores (mma) idle:
 
 # %%
 show_tiles("a thread block for each tile", "persistent", loads="A, B", stores="C")
@@ -354,8 +354,8 @@ check("07.4", persistent)
 show_sweep("tile_rungs")[4:]
 
 # %% [markdown]
-# - **Persistence** hides a tile's first loads and its epilogue behind another tile's arithmetic, provided that a block
-#   has another tile. At 2048 there are 128 tiles of 128×256, fewer than SMs, and the gain is noise.
+# - **Persistence** hides a tile's first loads behind the tile before it, provided that a block   has another tile. At
+#   2048 there are 128 tiles of 128×256, fewer than SMs, and the gain is noise.
 # - **The best tile** depends on the size. 256×256 loads the least per operation and wins at 8192. At 2048 it makes one
 #   tile for each pair of SMs, so no second tile hides the first loads and the epilogue, and 128×128 wins.
 #

@@ -119,7 +119,7 @@ show_sweep("tile_fp32")
 
 # %% [markdown]
 # With fp32's accuracy, three products on tensor cores need 2.3 ms, 16% less than cuBLAS on the fp32 units. One product
-# is six times as fast. For three, threads also load each tile, split it, and store its parts to shared memory.
+# is 6.5 times as fast. For three, threads also load each tile, split it, and store its parts to shared memory.
 
 # %% [markdown]
 # ## Split-K, for few tiles and a long K
@@ -180,12 +180,13 @@ for parts in (1, 2, 4, 8, 16):
 show_sweep("split_k")
 
 # %% [markdown]
-# *1 part* is the first row's work and a second pass; the difference is noise. 8 parts are best: 64 µs in place of 310,
-# 0.86 of cuBLAS's speed in pairs. (The last row's 51.9 µs come from its pairs with the first row.) With 16 parts an SM
-# also executes 128 steps, but in two waves, and the partial results are twice as large. So cut K into the largest
-# number of parts for which parts × tiles ≤ SMs.
+# *1 part* is the first row's work and a second pass; the difference is noise. 8 parts are best: 64 µs in place of 310.
+# That is no factor of 8: A and B alone, 134 MB, take 32 µs at notebook 05's 4.2 TB/s. It is 0.86 of cuBLAS's speed in
+# pairs. (The last row's 51.9 µs come from its pairs with the first row.) With 16 parts an SM also executes 128 steps,
+# but in two waves, and the partial results are twice as large. So cut K into the largest number of parts for which
+# parts × tiles ≤ SMs.
 #
-# Atomic additions lose all of the gain. Each of 8 · 512 · 512 is an instruction of its own (`atom.global.acq_rel`).
+# Atomic additions lose all of the gain: L2 adds 8 · 512 · 512 numbers one by one.
 #
 # This is a good place to stop.
 #
@@ -238,7 +239,7 @@ for name, result in {"14 bits": total, "A and B": wide_a @ wide_b.mT, "C": exact
 
 # %% [markdown]
 # With a mean of 0, as in the check, rounding A and B costs far more, so fast accumulation is allowed. With `torch.rand`
-# the accumulator costs more: try it.
+# rounding costs little, and the accumulator costs most: try it.
 #
 # **Powers of two.** 320 is not one. With tiles of 128 rows, a sixth of the work is padding. Tiles of 64 rows need no
 # padding, but B, a hundred times larger than A, is loaded five times. The cell prints the bytes that each choice moves
@@ -264,8 +265,8 @@ for tm, tn in [(64, 128), (64, 256), (128, 128), (128, 256), (320, 128)]:
 #
 # Do the accumulators fit? 320·128 over 8 warps are 160 per thread. At the launch each of 384 threads has 168 registers.
 # Later the threads that load keep 32 and the others get 232 (`setmaxnreg` in the PTX). `slabs` is this kernel, with
-# accumulators that start from `ct.zeros`. The cell compiles it without and with latency hints, 6 for A's tile of 256
-# rows and 3 for the other loads (cuda-tile 1.7.0, tileiras 13.4):
+# accumulators that start from `ct.zeros`. The cell compiles it without and with `latency=` hints on the loads (07), 6
+# for A's tile of 256 rows and 3 for the other loads (cuda-tile 1.7.0, tileiras 13.4):
 
 
 # %%
@@ -339,10 +340,10 @@ check("08.3", gemm_fp8)
 report(runtime_zero=True)
 
 # %% [markdown]
-# Variants, each timed in turn with cuBLASLt and profiled with Nsight Compute: each indented row is *slabs of 128*, the
-# kernel that starts from 0, with the changes named. A search found the latency hints. *busy* is the percentage of an
-# SM's cycles in which its tensor cores work, *clock* the SM clock, *to_SMs* the bytes that arrive at the SMs. *256 for
-# 2 CTAs* gives a cluster of two a slab of 256 rows.
+# Variants, each timed in turn with cuBLASLt and profiled with Nsight Compute: each indented row changes *slabs of 128*,
+# the kernel that starts from 0, as named. A search found the latency hints. *busy* is the percentage of an SM's cycles
+# in which its tensor cores work, *clock* the SM clock, *to_SMs* the bytes that arrive at the SMs. *256 for 2 CTAs*
+# gives a cluster of two a slab of 256 rows.
 
 # %%
 show_sweep("tile_fp8", busy=TENSOR_BUSY, clock=SM_CLOCK, to_SMs=TO_SMS)[1:]

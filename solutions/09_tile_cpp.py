@@ -208,7 +208,7 @@ aligned = Variant(restrict=False, divisible=0)
 print(compile_cpp(aligned.source).remarked)
 
 # %% [markdown]
-# Still no TMA, now because of the *stride*. TMA has three rules:
+# Still no TMA, now because of the *stride*. Three of TMA's rules concern alignment:
 #
 # | | in bytes |
 # |---|---|
@@ -258,7 +258,8 @@ show_timeline(*(Timeline(4, latency=4, transfer=1, compute=2, tiles=6, one_by_on
 
 # %% [markdown]
 # At 4096³ the busiest SM computes 8 tiles of 64 steps, each with two loads. The slow kernel takes 794.9 µs, 0.78 µs for
-# each load; the fast one 200.0 µs, 0.20 for each. If a load takes equally long in both, about four are in flight.
+# each load; the fast one 200.0 µs, 0.20 for each. If a load takes equally long in both, about four loads, of the eight
+# that fit, are in flight.
 #
 # For all the compiler knows, C's memory may overlap with A's or B's. The third promise is a keyword after a pointer's
 # type, as in `const bf16* __restrict__ a`: the kernel writes through no other pointer to the memory that it accesses
@@ -311,9 +312,9 @@ for name in ("nothing", "+ multiples of 8", "  multiples of 4 instead"):
 # %% [markdown]
 # Alone, `__restrict__` gains nothing, and alignment 8%: as in *nothing*, the threads load elements of 2 bytes one by
 # one. Alignment and multiples of 8 together bring TMA, and `__restrict__` then makes the kernel four times as fast.
-# Multiples of 4 are too weak for TMA, but let the threads copy 8 bytes at once by `cp.async`: that is 2.5 times as fast
-# as TMA without a pipeline. Python does not pass this fact: in the first cell, at K = 4092, the threads load element by
-# element. Masks cost nothing; compile-time sizes gain nothing.
+# Multiples of 4 are too weak for TMA, but let the threads copy 8 bytes at once by `cp.async`: that kernel is 2.5 times
+# as fast as TMA without a pipeline. Python does not pass this fact: in the first cell, at K = 4092, the threads load
+# element by element. Masks cost nothing; compile-time sizes gain nothing.
 #
 # ## The last tenth
 #
@@ -363,7 +364,7 @@ for way in ("persistent, 256×256, 2 CTAs", "  steps of 128"):
 # %% [markdown]
 # - **128×256** spills with four consumer warps, as in notebook 07, which makes the kernel sixteen times slower.
 # - **The order** pays at 8192 only; at 4096 its gain is within the spread.
-# - **Persistence** gains more at 4096 than at 8192: the fewer steps a tile has, the larger is the share of the time
+# - **Persistence** gains more at 4096 than at 8192: with fewer steps in a tile, the gap is a larger share of the time
 #   between tiles. **Two blocks on an SM** hide part of that time, too, and gain 4% at 4096; at 8192 nothing beyond the
 #   ±.
 # - **Steps of 128** lose more than a quarter, as in notebook 07: a CTA's stage grows from 48 to 96 KiB, so at most two

@@ -161,7 +161,7 @@ explain(make_gemm(GemmConfig(stages=2), double_buffer), a, b, c)
 # the mma that needs them waits until they are there. So fetch K block *b* + 1, *then* multiply block *b*. The buffers
 # are registers; `fetch(b, …)` fills those of block *b*. A label is tile.block, gray a tile's copies in flight, hatched
 # a tick in which the tensor cores wait. Tile 0 has arrived before the picture begins; the thick line is the barrier
-# after the wait for a tile. No copy is in flight from that barrier to the next load:
+# after the wait for a tile. In the lower picture, no copy is in flight between that barrier and the next load:
 
 # %%
 show_fetches(tiles=3, k_blocks=4)
@@ -169,7 +169,7 @@ show_fetches(tiles=3, k_blocks=4)
 # %% [markdown]
 # Look at the barrier in the lower picture: it is *inside* the arithmetic. A K block of the old tile is fetched and not
 # yet multiplied, so when the barrier opens, the tensor cores have work at once. The 24 and 13 ticks are of one warp
-# alone, whose fetch takes as long as its mma. On an SM the eight warps of two blocks take turns: expect about 7% on a
+# alone, whose fetch takes as long as its mma. On an SM the warps of several blocks take turns: expect about 7% on a
 # GPU.
 #
 # Are there enough registers? Each of the four K blocks takes 32, and there are 128 accumulators: 256 in all, and a
@@ -311,15 +311,15 @@ with suppress(NotImplementedError):  # until you have written period
 # Nine of the ten predictions are 2 to 11% above the measurement: copies and fetches overlap a little. The round limits
 # *one buffer* (alone, page 10 estimated 1.35 µs) and, for a lone block, *two buffers, fetched ahead*.
 #
-# - **A second block on an SM does what a second buffer does.** With one buffer each, the two blocks share the round,
-#   and it is hardly longer than the arithmetic. So a second buffer gains little until the arithmetic is shorter: from
-#   0.66 to 0.57 µs with registers fetched ahead, ×1.16; on the ladder it is ×1.17. (There 11.2 gains more, with *three*
-#   of its blocks on an SM.)
+# - **A second block on an SM does what a second buffer does.** With one buffer each, two blocks share the round: 0.68
+#   µs each by the model, hardly longer than the arithmetic, 0.60. 11.2's second buffer gains ×1.02 to ×1.06, since its
+#   loop also loses the fetching ahead that the compiler made of page 10's. 11.3 has both: from 0.66 to 0.57 µs, ×1.16.
+#   On the ladder that is ×1.17, and 11.2 gains more there, with *three* of its blocks on an SM.
 # - **Where a block is alone**, 11.2 gains nothing from a second barrier: its arithmetic, with the copies' writes, takes
 #   0.88 µs, longer than latency + transfer, 0.76. The two schedules take 0.84 and 0.85 µs.
 # - One prediction is 22% too low: a lone block, *two buffers, fetched ahead*. It waits for a tile *before* it
 #   multiplies the last K block of the tile before, and issues the next load *after* it. So its round also has the fetch
-#   and the mma of a K block, 0.74 / 4 µs: 0.94 in all. A third buffer halves that round; notebook 13 adds it.
+#   and the mma of a K block, 0.74 / 4 = 0.18 µs: 0.94 in all. A third buffer halves that round; notebook 13 adds it.
 #
 # What is left? Of the 0.57 µs, 0.45 are arithmetic; the copies' writes, 0.15, overlap a little. A larger tile has fewer
 # of them: notebook 13.
@@ -425,7 +425,7 @@ else:
     print("not run: no GPU here")
 
 # %% [markdown]
-# Your kernel reads weights at nearly torch's rate. Try a barrier after each wait: what does it cost?
+# Your kernel reads weights at nearly torch's rate.
 #
 # ## What to remember
 #

@@ -48,7 +48,8 @@ from tutorlib import (
 show_block_order((16, 16), {"raster": l2.raster}, 32)
 
 # %% [markdown]
-# That is all of A, and two columns of B. Is there a better set of 32 tiles? In one step along K a wave reads:
+# In this step that is every tile of A and two of B. Is there a better set of 32 tiles? In one step along K a wave
+# reads:
 
 
 # %%
@@ -262,18 +263,19 @@ with suppress(NotImplementedError):
 
 # %% [markdown]
 # For groups of 4 and 8 your count is within 3% of the counters. For raster order they say 3.31 GB, not 2.31, and for
-# groups of 16 1.44, not 1.19. Blocks do not run in lockstep, so L2 may drop a tile before the last block that shares it
-# has asked. In the explorer, *drift* is the difference in pace between the slowest block and the fastest: set raster
-# order and a small L2, and move it.
+# groups of 16 1.44, not 1.19. A possible cause: blocks do not run in lockstep, so L2 may drop a tile before the last
+# block that shares it has asked. In the explorer, *drift* is the difference in pace between the slowest block and the
+# fastest: set raster order and a small L2, and move it.
 
 # %%
 explore_block_order(rows=32, columns=32, in_flight=128, l2_mb=30)
 
 # %% [markdown]
 # **Fewer bytes are not more speed.** Groups of 8 read less than half as much as raster order and gain 1.6%. Groups of 4
-# read a quarter less and lose 1.0%; the counters do not say why. (These runs spread by less than 0.4%.) In every order
-# the arithmetic alone takes more than twice as long as the bytes, and the copies run beside it. As long as they arrive
-# in time, it does not matter whether from L2 or from memory. Notebook 13 looks for the other 530 to 590 µs.
+# read a quarter less and lose 1.0%; the counters do not say why. (These runs, of one session, spread by less than 0.4%;
+# sessions differ by more.) In every order the arithmetic alone takes more than twice as long as the bytes, and the
+# copies run beside it. As long as they arrive in time, it does not matter whether from L2 or from memory. Notebook 13
+# looks for the other 530 to 590 µs.
 #
 # ## Where it pays
 #
@@ -288,9 +290,9 @@ with suppress(NotImplementedError):
 
 # %% [markdown]
 # Groups of 8 are 14% faster. One block fits on an SM, so the waves are half as large, and your count is within 4% of
-# the counters for all four orders. In raster order the bytes alone take 0.94 ms of the kernel's 1.75; the arithmetic,
-# 1.11, no longer hides all of them. Notebook 14's kernel has tiles of 128×256, which need fewer bytes: timed with this
-# table, groups gain 3.6% there (2.42 → 1.49 GB).
+# the counters for all four orders. In raster order the bytes alone take 0.94 ms at the datasheet's bandwidth, and the
+# arithmetic 1.11: too close for one to hide the other, since loads come in bursts. Notebook 14's kernel has tiles of
+# 128×256, which need fewer bytes: timed with this table, groups gain 3.6% there (2.42 → 1.49 GB).
 #
 # ## Is it partition camping?
 #
@@ -364,9 +366,9 @@ with suppress(NotImplementedError):  # until you have written busy
             print(f"{swept.gpu}, {size}: predicted {share / whole:.2f}, {measured}")
 
 # %% [markdown]
-# Three lines of counting predict the three-stage kernel within 3%, and its slowest size. With two stages 0.05 to 0.11
-# more are missing where the last wave has at most 132 blocks, at 2944, 3072 and 3840. A likely cause: there no other
-# block on the SM fills a pause.
+# Three lines of counting predict the three-stage kernel within 3%, and its slowest size. With two stages the kernel is
+# 0.05 to 0.11 below the prediction where the last wave has at most 132 blocks, at 2944, 3072 and 3840. A likely cause:
+# there no other block on the SM fills a pause.
 #
 # ## Your kernel: half of a symmetric matrix
 #

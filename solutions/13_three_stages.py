@@ -448,7 +448,7 @@ show_tvs(
 # multiple of 64. Each is a layout as (shape, stride), two pairs, over (m, k):
 #
 # - `values`: the elements that one cp.async copies → 0 … 7;
-# - `lanes`: the vectors that the block copies at a time, their place along M in eights and their k → the thread;
+# - `lanes`: (which vector along M, which k) → the thread that copies it;
 # - `atom`: 64×8 elements → the offset in shared memory, before Swizzle⟨3,3,3⟩.
 #
 # The check wants each 128 contiguous bytes of A copied by eight consecutive threads, no copy of fewer than 16 bytes,
@@ -718,6 +718,7 @@ print("largest error:", (c.float() - a.float() @ b.float().mT).abs().max().item(
 #
 # - `None` keeps a mode here. In NumPy an index `None` *adds* one.
 # - In C++ a number in a layout is known at compile time because its *type* says so; in Python, because it is a Python
-#   number. `cp.async` of 16 bytes needs strides that are known, and so do fragments in registers.
+#   number. `cp.async` of 16 bytes needs strides that are known at compile time; fragments in registers need shapes and
+#   strides that are.
 # - There is no C++ underneath. The DSL compiles the function's syntax tree through MLIR to PTX; ptxas assembles that
 #   into a cubin, which holds the machine code, SASS.

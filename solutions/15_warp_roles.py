@@ -383,8 +383,8 @@ def store_pieces(out):
 check("15.5", store_pieces)
 
 # %% [markdown]
-# Nothing ordered a piece's writes before its copy, or an earlier copy's read before the other lanes' writes. The wait
-# was too long without `read`, and for all copies.
+# Nothing ordered a piece's writes before its copy, or an earlier copy's read before the other lanes' writes. It waited
+# too long twice: without `read`, and for all copies.
 #
 # ## Clusters
 #
@@ -558,10 +558,10 @@ check("15.8", hand_over)
 # %% [markdown]
 # ## The levers, measured
 #
-# A **lever** changes the schedule and not the result. Three more need no code of yours. *Zigzag K*: every other tile
-# walks K backwards, so that a block first asks for what it loaded last, which L2 still holds. *Polling*: a warp tests
-# an mbarrier in a loop, instead of a wait that may suspend it. *Tile order*: bands of columns instead of rows, every
-# other one backwards.
+# A **lever** changes the schedule, not what is computed, up to rounding. Three more need no code of yours. *Zigzag K*:
+# every other tile walks K backwards, so that a block first asks for what it loaded last, which L2 still holds.
+# *Polling*: a warp tests an mbarrier in a loop, instead of a wait that may suspend it. *Tile order*: bands of columns
+# instead of rows, every other one backwards.
 #
 # **Predict** at 4096: which lever gains most? And what does *multicast* bring, with a third fewer bytes from L2?
 #
@@ -581,8 +581,7 @@ show_levers()
 # - **Multicast and deferred stores** stay within the noise, wherever you add them: beside 32 to 128 K tiles an
 #   epilogue is short.
 # - **Zigzag K** gains 0.7% at 8192. **Polling and tile order** stay within the noise.
-# - **Other tiles** gain at one size and lose at another. The fastest row at 8192, 256×192 with stream-K, is the slowest
-#   at 2048.
+# - **Other tiles** gain at one size at most. The fastest row at 8192, 256×192 with stream-K, is the slowest   at 2048.
 #
 # Does multicast pay where a tile asks L2 for more bytes in a cycle, 64 with 128×128, or fewer, 37 with 256×192? And do
 # deferred stores with 4 K tiles in a tile? **Predict** the signs. All rows are persistent.

@@ -173,7 +173,8 @@ for name, meaning in MEANINGS.items():
     print(f"{name:10} {getattr(sm, name):11,} {meaning}")
 
 # %% [markdown]
-# One fit, to 200 kernels timed before those below, gave all fitted constants: none measures what its name says.
+# One fit, to 200 kernels timed before those below, gave all fitted constants: do not take any of them for a measurement
+# of what it is named after.
 #
 # Here is 4096³ by hand, in whole tiles of 128×256 and clusters of 2×1. A step takes as long as the slower of the tensor
 # cores and shared memory. L2's bytes come meanwhile; the model adds a fitted part of them:
@@ -513,7 +514,7 @@ with suppress(NotImplementedError):  # until you have written it
 show_figure("gemm_models")
 
 # %% [markdown]
-# Below 512 tokens the median is 1.13 of cuBLAS on the H100 and 1.10 on the H200, from 512 on 1.02 and 1.01. The H200's
+# Below 512 tokens the median is 1.13 of cuBLAS on the H100 and 1.10 on the H200, from 512 on 1.015 and 1.01. The H200's
 # least is 0.94.
 #
 # **Any shape.** The model was fitted to times, among others, of the forty random shapes of seed 2026, but to none of

@@ -708,8 +708,9 @@ check("17.9", pair_loops)
 #
 # The commit to `empty` protects block 1's stage. With the mask `steps.both` it arrives in both blocks when the
 # multiplication is complete, and that runs on both SMs. Without the mask, block 1's producer fills each stage once and
-# waits forever; without that to `ready`, its epilogue does. Without `steps.leader`, the leader's MMA warp does, with 4
-# of 8 arrivals at `free`; without `if steps.leads`, block 1's, as no bytes land at its `full`.
+# waits forever; without that to `ready`, its epilogue does. Without `steps.leader`, the leader's MMA warp waits
+# forever, with 4 of 8 arrivals at `free`. Without `if steps.leads` in `pair_multiply`, block 1's MMA warp does, as no
+# bytes land at its `full`; without it in `pair_produce`, block 1 announces bytes at a barrier that none reach.
 #
 # Your kernel serves a pair as it is. Around it three things change. Both blocks allocate together (`is_two_cta`). The
 # barriers in `allocate` and `release` become barriers of the cluster: the leader's multiplications write block 1's
@@ -764,7 +765,8 @@ with suppress(NotImplementedError):  # until you have written all of it
 # ## Speed
 #
 # [JAX's guide](https://docs.jax.dev/en/latest/pallas/gpu/blackwell_matmul.html) measures a ladder of such kernels on
-# Blackwell, in fp16, in percent of the tensor cores' peak (CUTLASS's at 4096×8192×4096; it names no GPU):
+# Blackwell, in fp16, in percent of the tensor cores' peak. It gives CUTLASS's number for 4096×8192×4096, and names no
+# GPU:
 #
 # | a rung, each on top of the last | % of peak |
 # |---|---|
@@ -776,8 +778,8 @@ with suppress(NotImplementedError):  # until you have written all of it
 # | a warpgroup for the epilogue | 63.4, as cuBLAS |
 # | tiles in blocks of the grid | 69.4, as CUTLASS |
 #
-# Your kernel has the other six. In this table the order of tiles brings more than pairs. On a B200 the next cell times
-# your kernels.
+# Your kernel has all rungs but the first, which has no roles. In this table the order of tiles brings more than pairs.
+# On a B200 the next cell times your kernels.
 
 # %%
 with suppress(NotImplementedError):  # until you have written both
@@ -815,6 +817,7 @@ with suppress(NotImplementedError):  # until you have written both
 #
 # <details><summary>3. Tiles of 128×64 instead of 128×256: is the best band higher or lower?</summary>
 #
-# Lower: a tile has more rows of A than of B, so a column of tiles costs less than a row of them.
+# Lower: a tile has more rows of A than of B, so one more column of tiles costs 64 rows of B, and one more row of tiles
+# 128 rows of A: more columns, a lower band.
 #
 # </details>

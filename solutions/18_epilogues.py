@@ -75,8 +75,8 @@ print("tanh, fast     ", arithmetic(lambda x: cute.math.tanh(x, fastmath=True)))
 # instruction in place of more than a dozen. In machine code a `div` is several, among them an `rcp`.
 #
 # Special functions (`tanh`, `ex2`, `rcp`) are the expensive part of an epilogue: an SM executes 128 fp32 additions or
-# multiplications per cycle, but only 16 special functions. So where an exercise of this page needs one, the check
-# allows one tanh or one exponential for each result.
+# multiplications per cycle, but only 16 special functions. The checks of this page allow one tanh or one exponential
+# for each result.
 #
 # **Exercise 18.1** (about 2 lines). GELU in its tanh form:
 #
@@ -255,9 +255,9 @@ def interleaving(features, width):
 check("18.4", interleaving)
 
 # %% [markdown]
-# In notebook 10's kernel, which the checks simulate, T0 holds columns 0 to 7 and T1 columns 8 to 15. Four lanes cover
-# 32 columns, and the four warps are one above the other, so T0's next columns are 32 to 39. The width is 32: a warp's
-# first step along N is gate, the second up. T0's accumulators, with their registers, for one atom along M:
+# In notebook 10's kernel, as the checks simulate it, with four warps one above the other, T0 holds columns 0 to 7 and
+# T1 columns 8 to 15. Four lanes cover 32 columns, so T0's next columns are 32 to 39. The width is 32: a warp's first
+# step along N is gate, the second up. T0's accumulators, with their registers, for one atom along M:
 
 # %%
 show_gate_registers()
@@ -299,8 +299,8 @@ check("18.5", gated)
 # Your estimates for GELU at K = 8192, without the bias, are 1.6% for tanh alone and 2.9% if nothing overlaps.
 # **Predict**: which of GELU and the residual will cost more than estimated? And what will SwiGLU cost, which stores
 # half as much? The next cell estimates the residual, by the bytes of D at 4.2 TB/s. *Time added* is what each fused
-# kernel takes beyond the plain GEMM, timed in turn. The course's model chose the configurations of the plain GEMM and
-# of rows without a comma.
+# kernel takes beyond the plain GEMM, timed in turn. The plain GEMM and rows without a comma use the configuration that
+# the course's model chose.
 
 # %%
 (h200,) = (swept for swept in all_sweep_results("fused_epilogues") if swept.gpu == "NVIDIA H200")
@@ -314,8 +314,9 @@ for point in sorted(h200.points, key=lambda point: (point.measurement.shape, poi
 
 # %% [markdown]
 # - *bias + GELU, cooperative*, a 128×256 tile, is within your estimates: +1.8% at K = 8192 (1.6 to 2.9%), and +5.1% at
-#   K = 4096 (3.1 to 5.9%). The chosen configurations cost about 1.5%.
-# - *SwiGLU* is faster than the plain GEMM: it needs one tanh for two accumulators, and stores half as much.
+#   K = 4096 (3.1 to 5.9%). So is the same tile beside the plain GEMM in it, below: 2.3 and 4.2%. The chosen
+#   configurations cost about 1.5%.
+# - *SwiGLU* is faster than the plain GEMM: it stores half as much, and needs only one tanh for two accumulators.
 # - *residual* costs twice what D's bytes do at K = 4096, and 1.5 times at K = 8192. Do the tensor cores wait for the
 #   latency of its loads, which an epilogue issues when the accumulators are ready? In *D by TMA* each warp loads its
 #   share of a tile of D before that tile's main loop, into the buffers from which C leaves later:
@@ -324,10 +325,10 @@ for point in sorted(h200.points, key=lambda point: (point.measurement.shape, poi
 show_source(LoadedStores.ask)
 
 # %% [markdown]
-# *D in the epilogue* is the same kernel without that. The loads under the main loop gain about 1.5% and 0.8%: latency
-# is the smaller part. The rest is probably room in shared memory. Buffers for a whole tile of D, 32 KiB for each
-# warpgroup, leave five stages of a 128×128 tile, which loads more of A and B for each result than the plain GEMM's
-# 256×160. At 8192³ *residual*, with a 128×256 tile that reads D late, is far ahead of both.
+# *D in the epilogue* is the same kernel, but loads D in the epilogue. Loading it during the main loop gains about 1.5%
+# and 0.8%: latency is the smaller part. The rest is probably room in shared memory. Buffers for a whole tile of D, 32
+# KiB for each warpgroup, leave five stages of a 128×128 tile, which loads more of A and B for each result than the
+# plain GEMM's 256×160. At 8192³ *residual*, with a 128×256 tile that reads D late, is far ahead of both.
 #
 # What do others need? *cuBLAS* is `torch.addmm`, which first copies D to C; *cuBLAS in place* is `d.addmm_`, where D
 # may be overwritten; *cuBLASLt* has an epilogue of its own (`torch._addmm_activation`). The rows with *ping-pong* and
@@ -343,8 +344,8 @@ show_sweep("fused_rivals")
 # Fused GELU and SwiGLU beat torch's ways by 7 to 18%, and cuBLASLt's GELU by 5% and 1%. With both kernels in one
 # configuration, GELU adds 4.2% and 2.3% to a cooperative kernel, but 1.0% and 0.3% in ping-pong, where one warpgroup's
 # epilogue overlaps the other's multiplications. A residual beats `torch.addmm` only because of the copy: cuBLAS in
-# place wins by 4 to 6% at 4096×14336×4096. So fuse what saves a pass over C, and leave a residual that may be
-# overwritten to cuBLAS.
+# place wins by 4 to 6% at 4096×14336×4096, and is level at 8192³. So fuse what saves a pass over C, and leave a
+# residual that may be overwritten to cuBLAS.
 #
 # On a Hopper GPU, the next cell times your own `bias_gelu` and `gated` at 4096×14336×4096, relative to torch and to the
 # course's epilogues. It times your `fetch` in notebook 10's kernel, where on an H200 it is as fast as `fetch_operand`.

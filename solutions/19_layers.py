@@ -56,9 +56,9 @@ def linear_backward(grad, x, weight, gemm):
 check("19.1", linear_backward)
 
 # %% [markdown]
-# One operand of the first GEMM is transposed, and both of the second. The copies cost time: for a weight of 14,336 ×
-# 4,096, 235 MB, 56 µs at notebook 05's 4.2 TB/s. Notebook 15's kernel needs none, since wgmma takes MN-major bf16
-# operands; the course's backward passes `weight.mT` itself.
+# One operand of the first GEMM is transposed, and both of the second. The copies cost time: copying a weight of 14,336
+# × 4,096, 117 MB, reads and writes 235 MB, 56 µs at notebook 05's 4.2 TB/s. Notebook 15's kernel needs none, since
+# wgmma takes MN-major bf16 operands; the course's backward passes `weight.mT` itself.
 #
 # ## What fusion did not keep
 #
@@ -75,7 +75,8 @@ check("19.1", linear_backward)
 # weight and bias (out,) as a tuple. GELU has its tanh form, x/2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³))), and tanh′ =
 # 1 − tanh². As in 19.1, use `gemm`, here three times, and expect any strides of grad and x. Tensors are fp64 or bf16,
 # and `gemm` takes operands of one dtype. In bf16, compute the elementwise part in fp32: the check allows half the error
-# of doing it in bf16. (In fp64, notebook 18's seven digits of √(2/π) are too few.) Some z are large.
+# of doing it in bf16. (In fp64, notebook 18's seven digits of √(2/π) are too few.) Your gelu′ must stay finite at large
+# |z|.
 
 
 # %%
@@ -407,8 +408,8 @@ for name, module in {"plain": plain, "gated": GatedMLP(plain, gated_linear)}.ite
 
 # %% [markdown]
 # The plain one keeps x, gate(x), silu(gate(x)), up(x) and the product; the gated one x and the product, 352 MB a layer
-# less. Its backward computes gate(x) and up(x) again, so a step has eleven GEMMs in place of nine. At 0.6 ms each,
-# expect 5.8 + 1.2 − 0.2 (for the forward) = 6.8 ms. Measured:
+# less. Its backward computes gate(x) and up(x) again, so a step has eleven GEMMs in place of nine, at 0.6 ms each, but
+# not torch's backward of silu and the product, some 0.25 ms. Expect about 1 ms more than torch's 5.8. Measured:
 
 # %%
 show_costs("mlp_training")
@@ -417,12 +418,12 @@ show_costs("mlp_training")
 show_layer_speeds(lambda plain: GatedMLP(plain, gated_linear))
 
 # %% [markdown]
-# With the gradient *in eager torch* the gated MLP takes 3.3 ms more than torch, not 1.0: the gradient's 16 operations
-# read and write 8.8 GB, 2.1 ms at 4.2 TB/s. As one kernel it reads and writes 587 MB, 0.14 ms. The step is then 1.8 ms
-# longer than torch's, not 1.1; we cannot explain the rest.
+# With the gradient *in eager torch* the gated MLP takes 3.3 ms more than torch: the gradient's 16 operations read and
+# write 8.8 GB, 2.1 ms at 4.2 TB/s. As one kernel it reads and writes 587 MB, 0.14 ms. That makes the step 1.4 ms
+# shorter, not 2.0, and it is 1.8 ms longer than torch's. We have not timed that kernel alone.
 #
 # On an H200 your step takes 1.3 ms more than *two GEMMs, the first gated*. Your `linear_backward` copies transposed
-# operands, which moves 1.0 GB, at least 0.24 ms; we did not measure the rest.
+# operands, which moves 1.0 GB, at least 0.24 ms of that.
 #
 # A gated MLP pays in training only where you need its 352 MB a layer. Recomputing only silu and the product saves 235
 # MB without a GEMM.

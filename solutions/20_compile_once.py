@@ -63,16 +63,16 @@ show_launches(
 #
 # **Predict** the host's time for each, to a factor of ten, and which of them are cheaper than `torch.add`. A dictionary
 # is a cache of compiled functions; its rows include building a key. *host* is the time until a call returns; a replay's
-# is divided by its launches. *until done* is measured in a second series: the time until the GPU has finished it,
-# divided by the launches. The kernel is the next section's:
+# is divided by its launches. *until done*, from a second series, is the time until the GPU has finished all launches,
+# divided by their number. The kernel is the next section's:
 
 # %%
 show_later_calls("NVIDIA H200")
 
 # %% [markdown]
 # Only TVM-FFI without the dictionary and the two graphs are cheaper than `torch.add`. DLPack with a dictionary is the
-# top row of the first picture. TVM-FFI just suffices for 5 µs kernels, a graph of 20 launches for those of 1 µs. Only
-# there does the GPU set the pace.
+# top row of the first picture. TVM-FFI without the dictionary just suffices for 5 µs kernels, a graph of 20 launches
+# for those of 1 µs. Only with that graph is the GPU the slower of the two.
 #
 # ## Where a first call's time goes
 #
@@ -525,9 +525,9 @@ check("20.3", replayed)
 # Between two kernels of one stream the GPU pauses: the second starts when the first has ended. With **programmatic
 # dependent launch** (PDL, from Hopper on), `use_pdl=True`, the second may start when every block of the first has
 # called `griddepcontrol_launch_dependents()`, or has ended. `cute.arch.griddepcontrol_wait()` in the second returns
-# when *all* of the first has ended and its stores are visible, those after the signal, too. So the signal may come
-# first of all. Here are two kernels that compute y = max(x, 0) · w; a thread has a column, and the number of rows is
-# static:
+# when *all* of the first has ended and its stores are visible, those after the signal, too. So the first kernel may
+# give the signal as its very first instruction. Here are two kernels that compute y = max(x, 0) · w; a thread has a
+# column, and the number of rows is static:
 
 # %%
 from tutorlib.kernels.dependent import launch_pair, positive_kernel

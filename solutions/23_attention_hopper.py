@@ -605,8 +605,8 @@ show_levers("attention_levers")
 
 # %% [markdown]
 # In the first rows *overlap* brings most at head_dim 128, 7.2%, and *persistent* at 64, 10.5%. *plain* gains nothing at
-# 128 and 6.0% at 64. Ping-pong alone gains nothing at 128 and loses 4.4% at 64: its turn covers S, and P V is issued
-# out of turn. With *overlap* a turn covers both, and the three together gain 7.5% and 9.6%.
+# 128 and 6.0% at 64. Ping-pong alone gains nothing at 128 and loses 4.4% at 64, probably because its turn covers S, and
+# P V is issued out of turn. With *overlap* a turn covers both, and the three together gain 7.5% and 9.6%.
 #
 # If every block is masked, *plain* loses 4.7% and 10.2%, and the three together gain 5% at 128 and lose 1.4% at 64.
 # Turns, added to *overlap*, bring 1.7% and 6.4% there.
