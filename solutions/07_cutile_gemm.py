@@ -354,7 +354,7 @@ check("07.4", persistent)
 show_sweep("tile_rungs")[4:]
 
 # %% [markdown]
-# - **Persistence** hides a tile's first loads behind the tile before it, provided that a block   has another tile. At
+# - **Persistence** hides a tile's first loads behind the tile before it, provided that a block has another tile. At
 #   2048 there are 128 tiles of 128×256, fewer than SMs, and the gain is noise.
 # - **The best tile** depends on the size. 256×256 loads the least per operation and wins at 8192. At 2048 it makes one
 #   tile for each pair of SMs, so no second tile hides the first loads and the epilogue, and 128×128 wins.

@@ -581,7 +581,7 @@ show_levers()
 # - **Multicast and deferred stores** stay within the noise, wherever you add them: beside 32 to 128 K tiles an
 #   epilogue is short.
 # - **Zigzag K** gains 0.7% at 8192. **Polling and tile order** stay within the noise.
-# - **Other tiles** gain at one size at most. The fastest row at 8192, 256×192 with stream-K, is the slowest   at 2048.
+# - **Other tiles** gain at one size at most. The fastest row at 8192, 256×192 with stream-K, is the slowest at 2048.
 #
 # Does multicast pay where a tile asks L2 for more bytes in a cycle, 64 with 128×128, or fewer, 37 with 256×192? And do
 # deferred stores with 4 K tiles in a tile? **Predict** the signs. All rows are persistent.
