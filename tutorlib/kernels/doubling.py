@@ -19,18 +19,3 @@ def double_kernel(x: cute.Tensor, y: cute.Tensor) -> None:
 def double(x: cute.Tensor, y: cute.Tensor, stream: CUstream) -> None:
     blocks = cute.ceil_div(cute.size(x), THREADS)
     double_kernel(x, y).launch(grid=(blocks, 1, 1), block=(THREADS, 1, 1), stream=stream)
-
-
-@cute.jit
-def double_columns_on_cpu(x: cute.Tensor, y: cute.Tensor) -> None:
-    """The same for matrices, without a kernel, in one thread of the CPU's."""
-    for n in range(x.shape[1]):
-        for m in range(x.shape[0]):
-            y[m, n] = x[m, n] + x[m, n]
-
-
-@cute.jit
-def double_on_cpu(x: cute.Tensor, y: cute.Tensor) -> None:
-    """The same for vectors."""
-    for i in range(cute.size(x)):
-        y[i] = x[i] + x[i]
