@@ -153,7 +153,7 @@ def within_budgets(answer: Answer) -> Wrong | None:
 
     def estimate(config: HopperConfig, *shape: int) -> float:
         got, fault = attempt(answer, (config, *shape, Sm()))
-        if not fault and real(got := plain(got)):
+        if not fault and real(got := plain(got)) and got > 0:
             return got
         faults.append(fault or Wrong(f"for {by(shape)} it gives {shorten(got)}: it should be a number of µs."))
         return 1.0
@@ -166,6 +166,10 @@ def within_budgets(answer: Answer) -> Wrong | None:
         if high > most * low:
             found = f"×{low:.3f} the measured time ({least} at {by(at)}) and ×{high:.3f} ({greatest} at {by(place)})"
             return Wrong(f"its estimates are between {found}, more than ×{most} apart.")
+    for m, n, k in more_for_points(some_shape, 2):
+        one, two = (estimate(HopperConfig(), m, n, times * (k + 64)) for times in (1, 2))
+        if faults or not one < two:
+            return faults[0] if faults else Wrong(f"for {by((m, n, k + 64))} and for twice the K it gives the same time.")
     return None
 
 
