@@ -169,7 +169,7 @@ def within_budgets(answer: Answer) -> Wrong | None:
     for m, n, k in more_for_points(some_shape, 2):
         one, two = (estimate(HopperConfig(), m, n, times * (k + 64)) for times in (1, 2))
         if faults or not one < two:
-            return faults[0] if faults else Wrong(f"for {by((m, n, k + 64))} and for twice the K it gives the same time.")
+            return faults[0] if faults else Wrong(f"for {by((m, n, k + 64))} and twice the K it gives the same time.")
     return None
 
 
