@@ -115,7 +115,8 @@ def test_the_first_screen(lab, chromium, tmp_path):
 
         page.goto(lab.replace("/?", "/lab/tree/01_layouts.ipynb?"))
         expect(page.get_by_text("| Idle")).to_be_visible()
-        top.run("explore_layout")
+        top.run("from tutorlib import check, explore_layout")
+        top.run('explore_layout("')
         explorer = top.panel.locator(".jp-OutputArea-output").filter(has=page.locator(".tutorlib-grids"))
         explorer.locator("input").fill("(4,3):(3,1)")
         expect(explorer.locator("figcaption")).to_have_text("(4,3):(3,1)")
