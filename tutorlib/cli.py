@@ -7,15 +7,12 @@ import time
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 
 from tutorlib.simulate.cli import add_to as add_simulate_to
-
-if TYPE_CHECKING:
-    from tutorlib.instruments.sweep import Sweep
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 Names = Annotated[list[str] | None, typer.Argument(help="Notebooks by name or number; default: all.")]
@@ -253,20 +250,21 @@ def sweep(
     need_gpu()
     for name in names or known:
         try:
-            written = launches.record() if name == LAUNCHES else run_sweep(name, SWEEPS[name](), seconds, resume)
+            written = launches.record() if name == LAUNCHES else run_sweep(name, seconds, resume)
         except Failed as error:
             err.print(f"{name}: {error}", style="yellow", markup=False)
             continue
         out.print(f"wrote {written}" if written else f"{name}: this GPU can run none of its kernels", markup=False)
 
 
-def run_sweep(name: str, sweep: "Sweep", seconds: float | None, resume: bool) -> Path | None:
+def run_sweep(name: str, seconds: float | None, resume: bool) -> Path | None:
     """Measure one sweep, printing and saving each point as it comes."""
     from tutorlib.instruments.sweep import count_all, measure_all
+    from tutorlib.instruments.table import SWEEPS
     from tutorlib.machine.device import this_machine
     from tutorlib.measuring.results import Failure, SweepResults, read_sweep, sweep_file
 
-    start = time.monotonic()
+    sweep, start = SWEEPS[name](), time.monotonic()
     budget = sweep.seconds if seconds is None else seconds
     file = sweep_file(this_machine()["gpu"], name)
     found = SweepResults(this_machine(), date.today().isoformat(), complete=False)

@@ -275,8 +275,8 @@ def test_random_shapes_are_multiples_within_the_range_and_each_doubling_is_as_li
 
 def test_a_process_gives_a_functions_result_or_its_last_line():
     assert in_a_process(device.packages) == device.packages()
-    with pytest.raises(Failed, match=r"launch_for_profiler: AttributeError: 'str' object"):
-        in_a_process(table.launch_for_profiler, "no sweep")
+    with pytest.raises(Failed, match=r"launch_for_profiler: KeyError: 'no such sweep'"):
+        in_a_process(table.launch_for_profiler, "no such sweep")
 
 
 @pytest.mark.parametrize("found", results.records(results.LAUNCHES), ids=lambda found: found["machine"]["gpu"])

@@ -272,15 +272,15 @@ def simulated_backward(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("heads", "queries", "keys", "kv_heads", "d", "causal"),
-    [(2, 200, 150, 1, 64, False), (6, 130, 130, 3, 128, True), (2, 70, 200, 2, 96, False)],
+    ("batch", "queries", "keys", "kv_heads", "d", "causal"),
+    [(1, 200, 150, 1, 64, False), (3, 130, 130, 1, 128, True), (1, 70, 200, 2, 96, False)],
 )
 def test_the_hopper_backward_pass_equals_torch(
-    simulated_backward, monkeypatch, heads, queries, keys, kv_heads, d, causal
+    simulated_backward, monkeypatch, batch, queries, keys, kv_heads, d, causal
 ):
     torch.manual_seed(0)
-    monkeypatch.setattr(hopper_backward, "L2", 2 * 8 * d * queries)  # of the causal one: two heads at once, then one
-    q, do, (k, v) = random(1, heads, queries, d), random(1, heads, queries, d), random(2, 1, kv_heads, keys, d)
+    monkeypatch.setattr(hopper_backward, "L2", 2 * 8 * d * queries)  # of the causal one: two K heads at once, then one
+    q, do, (k, v) = random(batch, 2, queries, d), random(batch, 2, queries, d), random(2, batch, kv_heads, keys, d)
     wide = [x.double().requires_grad_() for x in (q, k, v)]
     o, lse = attention(*wide, d**-0.5, causal)
     want = torch.autograd.grad(o, wide, do.double())

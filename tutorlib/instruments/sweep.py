@@ -50,7 +50,6 @@ class Sweep:
     pairs: as `measure` takes them.
     seconds: no measurement begins later, where the user says nothing else.
     facts: of the sweep as a whole, as JSON has them; look: finds out more of them on the GPU at hand.
-    module: whose SWEEPS has it.
     """
 
     problem: Problem
@@ -61,7 +60,6 @@ class Sweep:
     seconds: float = 3600
     facts: dict[str, Any] = field(default_factory=dict)
     look: Callable[[], dict[str, Any]] | None = None
-    module: str = "tutorlib.instruments.table"
 
 
 def measure_all(sweep: Sweep, known: Collection[tuple[str, Shape]] = ()) -> Iterator[Point | Failure]:
@@ -116,8 +114,7 @@ def count_all(name: str, sweep: Sweep) -> dict[str, dict[str, float]]:
     if not sweep.counters:
         return {}
     names = [sweep.problem.baseline_name, *(candidate.name for candidate in sweep.candidates)]
-    code = f"from {sweep.module} import SWEEPS; from tutorlib.instruments.table import launch_for_profiler; "
-    code += f"launch_for_profiler(SWEEPS[{name!r}]())"
+    code = f"from tutorlib.instruments.table import launch_for_profiler; launch_for_profiler({name!r})"
     try:
         launches = counters.count([sys.executable, "-c", code], sweep.counters, marked=True)
     except counters.NoCounters:

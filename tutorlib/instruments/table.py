@@ -161,6 +161,12 @@ def tile_layouts() -> Sweep:
     return Sweep(copy("bf16"), kernels, ((528 * 128, 64),), (counters.SHARED_READ, counters.SHARED_WRITTEN), seconds=20)
 
 
+def of_page_05(name: str) -> Sweep:
+    from tutorlib.instruments import copies  # executes the page's answers
+
+    return getattr(copies, name)()
+
+
 # Notebooks 06 to 09: cuTile and Tile C++ ------------------------------------------------------------------------------
 
 
@@ -271,7 +277,10 @@ def tile_fp32() -> Sweep:
 
     def walking(name: str, kernel: Any, *tile: int) -> Candidate:
         config = cutile.Config(*tile)
-        grid = lambda shape: config.grid(shape[:2], device.need_gpu().sms)  # noqa: E731
+
+        def grid(shape: Shape) -> tuple[int, ...]:
+            return config.grid(shape[:2], device.need_gpu().sms)
+
         return Candidate(name, CutileLauncher(kernel, grid, lambda shape: config.constants))
 
     def exactly(a: Tensor, b: Tensor, c: Tensor) -> None:
@@ -313,13 +322,19 @@ def rungs(problem: Problem, ladder: Iterable[Rung] = LADDER) -> tuple[Candidate,
 
 
 @cute.jit
-def multiply_alone(steps: Steps) -> None:
-    """A main loop that multiplies by the first K block at every step: mma.sync on registers, without copies."""
+def load_first(steps: Steps) -> None:
+    """The first K tile, and the fetch of its first K block."""
     steps.load(0, 0)
     cute.arch.cp_async_commit_group()
     cute.arch.cp_async_wait_group(0)
     cute.arch.sync_threads()
     steps.fetch(0, 0)
+
+
+@cute.jit
+def multiply_alone(steps: Steps) -> None:
+    """A main loop that multiplies by the first K block at every step: mma.sync on registers, without copies."""
+    load_first(steps)
     for _ in cutlass.range(steps.k_tiles, unroll=1):
         for _ in cutlass.range_constexpr(steps.k_blocks):
             steps.multiply(0)
@@ -347,9 +362,7 @@ def parts_of_a_tile() -> dict[str, tuple[int, Callable[[Steps], None], Problem]]
 
     @cute.jit
     def fetched_as_needed(steps: Steps) -> None:
-        steps.load(0, 0)
-        cute.arch.cp_async_commit_group()
-        cute.arch.cp_async_wait_group(0)
+        load_first(steps)
         for _ in cutlass.range(steps.k_tiles, unroll=1):
             cute.arch.sync_threads()
             for k_block in cutlass.range_constexpr(steps.k_blocks):
@@ -358,11 +371,7 @@ def parts_of_a_tile() -> dict[str, tuple[int, Callable[[Steps], None], Problem]]
 
     @cute.jit
     def fetched_ahead(steps: Steps) -> None:
-        steps.load(0, 0)
-        cute.arch.cp_async_commit_group()
-        cute.arch.cp_async_wait_group(0)
-        cute.arch.sync_threads()
-        steps.fetch(0, 0)
+        load_first(steps)
         for _ in cutlass.range(steps.k_tiles, unroll=1):
             for k_block in cutlass.range_constexpr(steps.k_blocks):
                 if cutlass.const_expr(k_block + 1 == steps.k_blocks):
@@ -378,12 +387,11 @@ def parts_of_a_tile() -> dict[str, tuple[int, Callable[[Steps], None], Problem]]
             cute.arch.cp_async_wait_group(steps.stages - 1)
             cute.arch.sync_threads()
 
-    same_tile = replace(GEMM, reference=lambda a, b: a.shape[1] // 64 * (a[:, :64] @ b[:, :64].mT))
     nothing = replace(GEMM, reference=lambda a, b: torch.zeros(len(a), len(b), dtype=a.dtype, device=a.device))
     return {
         "mma.sync alone": (1, multiply_alone, repeated()),
-        "arithmetic, fetched as needed": (1, fetched_as_needed, same_tile),
-        "arithmetic, fetched ahead": (1, fetched_ahead, same_tile),
+        "arithmetic, fetched as needed": (1, fetched_as_needed, repeated(64)),
+        "arithmetic, fetched ahead": (1, fetched_ahead, repeated(64)),
         **{f"loads, {n} in flight": (n, loads, nothing) for n in (1, 2, 3)},
     }
 
@@ -1006,6 +1014,7 @@ def attention_backward() -> Sweep:
 
 COUNTED = counters.BLOCK_SIZE, counters.TENSOR_BUSY, counters.STALLED
 SWEEPS: dict[str, Callable[[], Sweep]] = {
+    **{name: partial(of_page_05, name) for name in ("copy_naive", "copy_rungs", "transposes")},
     "coalescing": coalescing,
     "wide_copy": wide_copy,
     "tile_layouts": tile_layouts,
@@ -1049,8 +1058,9 @@ SWEEPS: dict[str, Callable[[], Sweep]] = {
 }
 
 
-def launch_for_profiler(sweep: Sweep) -> None:
+def launch_for_profiler(name: str) -> None:
     """Call the baseline and each kernel of a sweep at its first shape, the second call of each for ncu to look at."""
+    sweep = SWEEPS[name]()
     work = Work(sweep.problem, sweep.shapes[0])
     work.refill(new_generator())
     calls: list[Call] = [partial(sweep.problem.baseline, work.output.tensor, *work.inputs)]

@@ -197,7 +197,7 @@ setp.ge.u32 %p1, %r5, BOUND;
 
 @pytest.mark.parametrize("stops", [True, False])
 def test_what_was_found_before_it_is_told_too(stops):
-    """An instruction that the simulator lacks is in nobody's way where no thread reaches it."""
+    """An instruction that the simulator lacks does no harm where no thread reaches it."""
     Path("races.ptx").write_text(kernel(RACES.replace("BOUND", "4" if stops else "4096"), shared=128))
     done = tutor("races.ptx", "--block", "32", "--grid", "1")
     assert done.exit_code == 1

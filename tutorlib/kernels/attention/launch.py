@@ -154,7 +154,7 @@ def attention_fakes(config: AttentionConfig) -> tuple[Any, ...]:
 
 
 @cache
-def compiled_attention(config: AttentionConfig, parts: AttentionParts = COURSE) -> Any:
+def compiled_attention(config: AttentionConfig, parts: AttentionParts) -> Any:
     return compile_for_torch(make_attention(config, parts), *attention_fakes(config))
 
 
@@ -214,11 +214,11 @@ def configured_into(
     k: Tensor,
     v: Tensor,
     scale: float,
-    *parts: AttentionParts,
+    parts: AttentionParts = COURSE,
 ) -> None:
     """As `forward_into`, in this configuration, which is causal as the tensors are; its head_dim is at least theirs."""
     counter = next_counter() if config.persistent else None
-    compiled_attention(config, *parts)(q, k, v, o, lse, scale, counter, max_clusters(1))
+    compiled_attention(config, parts)(q, k, v, o, lse, scale, counter, max_clusters(1))
 
 
 spare_counters: dict[int, list[Tensor]] = defaultdict(list)  # of a device

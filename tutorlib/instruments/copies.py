@@ -1,54 +1,57 @@
-"""Page 05's copies and transposes with one thing changed at a time: python -m tests.sweeps.copies [NAME…]
+"""The sweeps of page 05: its copies and transposes with one thing changed at a time.
 
-Each of SWEEPS, or those named, on the GPU at hand: seconds each. To figures/data/sweeps/GPU_NAME.json.
+Importing this module executes the page's answers.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from inspect import unwrap
 from itertools import product
-from typing import Annotated
+from typing import Any
 
-import typer
 from cutlass import const_expr, cute
 from cutlass.cute.nvgpu import CopyUniversalOp, cpasync
 from cutlass.memory import SmemAllocator
 
-from tutorlib.cli import need_gpu, run_sweep
 from tutorlib.course.answers import load_answers
 from tutorlib.instruments.sweep import Candidate, Sweep
 from tutorlib.measuring import counters
 from tutorlib.measuring.launchers import CuteLauncher
 from tutorlib.problems.catalogue import copy, transpose
-from tutorlib.problems.problem import Problem
+from tutorlib.problems.problem import Problem, Shape
 
 PAGE = unwrap(load_answers("05_copy_kernels")["05.5"]).__globals__
 tile_of_block, grid_for, vectors_along_rows = (PAGE[n] for n in ("tile_of_block", "grid_for", "vectors_along_rows"))
 
+Area = tuple[int, int]  # rows, columns
 Host = Callable[[cute.Tensor, cute.Tensor], None]  # takes src and dst, matrices of whole tiles by rows
 COUNTED = ("L1_LOADED", "L1_STORED", "L2_READ", "L2_WRITTEN", "MEMORY_READ", "MEMORY_WRITTEN")
 TILE, WIDE, TURN = (128, 64), (64, 128), (64, 64)
 DOWN = 128, 1  # an area along whose rows a warp runs down a column
 
 
-def tiled_copy(src, vector, area, threads, operation=None, words=False):
+def tiled_copy(
+    src: cute.Tensor, vector: int, area: Area, threads: int, operation: Any = None, words: bool = False
+) -> cute.TiledCopy:
     """Threads, each with a vector of so many elements, along the rows of an area. words: copied by single elements."""
     bits = src.element_type.width * (1 if words else vector)
     atom = cute.make_copy_atom(operation or CopyUniversalOp(), src.element_type, num_bits_per_copy=bits)
     return vectors_along_rows(atom, vector, area, threads)
 
 
-def pieces(part, together):
+def pieces(part: Any, together: bool) -> Iterable[tuple[Any, ...]]:
     """Where the vectors of a partition (V, M, N) are: all of them, or one after the other."""
     return [(None, None, None)] if together else product([None], *map(range, part.shape[1:]))
 
 
-def by_registers(tile=TILE, threads=128, vector=8, loads_first=True, area=None) -> Host:
+def by_registers(
+    tile: Area = TILE, threads: int = 128, vector: int = 8, loads_first: bool = True, area: Area | None = None
+) -> Host:
     """A copy. loads_first: all loads of a thread before its first store. area: of its threads; or the tile."""
     area = area or tile
 
     @cute.kernel
-    def kernel(src: cute.Tensor, dst: cute.Tensor, tiled: cute.TiledCopy):
+    def kernel(src: cute.Tensor, dst: cute.Tensor, tiled: cute.TiledCopy) -> None:
         mine = tiled.get_slice(cute.arch.thread_idx()[0])
         from_src, to_dst = mine.partition_S(tile_of_block(src, tile)), mine.partition_D(tile_of_block(dst, tile))
         registers = cute.make_fragment_like(from_src)  # (V, M, N)
@@ -57,18 +60,18 @@ def by_registers(tile=TILE, threads=128, vector=8, loads_first=True, area=None) 
             cute.copy(tiled, registers[at], to_dst[at])
 
     @cute.jit
-    def host(src: cute.Tensor, dst: cute.Tensor):
+    def host(src: cute.Tensor, dst: cute.Tensor) -> None:
         tiled = tiled_copy(src, vector, area, threads)
         kernel(src, dst, tiled).launch(grid=grid_for(src, tile), block=(threads, 1, 1))
 
     return host
 
 
-def directed(loads, stores) -> Host:
+def directed(loads: Area, stores: Area) -> Host:
     """A copy through shared memory, by single elements. loads, stores: the areas of their threads."""
 
     @cute.kernel
-    def kernel(src: cute.Tensor, dst: cute.Tensor, load: cute.TiledCopy, store: cute.TiledCopy):
+    def kernel(src: cute.Tensor, dst: cute.Tensor, load: cute.TiledCopy, store: cute.TiledCopy) -> None:
         padded = cute.make_layout(TILE, stride=(TILE[1] + 2, 1))  # rows of 33 words of bf16: no bank conflicts
         tile = SmemAllocator().allocate_tensor(src.element_type, padded, byte_alignment=128)
         mine, others = (each.get_slice(cute.arch.thread_idx()[0]) for each in (load, store))
@@ -77,21 +80,21 @@ def directed(loads, stores) -> Host:
         through(store, others.partition_S(tile), others.partition_D(tile_of_block(dst)))
 
     @cute.jit
-    def host(src: cute.Tensor, dst: cute.Tensor):
+    def host(src: cute.Tensor, dst: cute.Tensor) -> None:
         load, store = (tiled_copy(src, 1, area, 128) for area in (loads, stores))
         kernel(src, dst, load, store).launch(grid=grid_for(src), block=(128, 1, 1))
 
     return host
 
 
-def through(tiled, source, target, read=None):
+def through(tiled: cute.TiledCopy, source: cute.Tensor, target: cute.Tensor, read: Any = None) -> None:
     """Through registers. read: copies to them where the same elements come in other vectors."""
     registers = cute.make_rmem_tensor(target.shape, target.element_type)
     cute.copy(read or tiled, source, cute.make_tensor(registers.iterator, cute.make_layout(source.shape)))
     cute.copy(tiled, registers, target)
 
 
-def tile_of(order, block, high, wide):
+def tile_of(order: str, block: Any, high: Any, wide: Any) -> tuple[Any, Any]:
     """The coordinate (down, across) of a block's tile of src, in the order of its rows, columns or squares of 8×8."""
     if order == "columns":
         return block % high, block // high
@@ -101,11 +104,18 @@ def tile_of(order, block, high, wide):
     return square // (wide // 8) * 8 + within // 8, square % (wide // 8) * 8 + within % 8
 
 
-def turned(tile=TURN, threads=256, registers=False, swizzle=(5, 0, 6), order="rows", vector=1) -> Host:
+def turned(
+    tile: Area = TURN,
+    threads: int = 256,
+    registers: bool = False,
+    swizzle: tuple[int, int, int] = (5, 0, 6),
+    order: str = "rows",
+    vector: int = 1,
+) -> Host:
     """A transpose through shared memory. registers: on the way there, in place of cp.async."""
 
     @cute.kernel
-    def kernel(src: cute.Tensor, dst: cute.Tensor, load: cute.TiledCopy, read: cute.TiledCopy, store: cute.TiledCopy):
+    def kernel(src: Any, dst: cute.Tensor, load: cute.TiledCopy, read: cute.TiledCopy, store: cute.TiledCopy) -> None:
         down, across = tile_of(order, cute.arch.block_idx()[0], src.shape[0] // tile[0], src.shape[1] // tile[1])
         memory = SmemAllocator().allocate_array(src.element_type, tile[0] * tile[1], byte_alignment=128)
         plain = cute.make_layout(tile, stride=(tile[1], 1)), cute.make_layout(tile[::-1], stride=(1, tile[1]))
@@ -124,7 +134,7 @@ def turned(tile=TURN, threads=256, registers=False, swizzle=(5, 0, 6), order="ro
         through(store, reads.partition_S(by_columns), to_dst, read)
 
     @cute.jit
-    def host(src: cute.Tensor, dst: cute.Tensor):
+    def host(src: cute.Tensor, dst: cute.Tensor) -> None:
         mode = cpasync.LoadCacheMode.GLOBAL if vector == 4 else cpasync.LoadCacheMode.ALWAYS
         load = tiled_copy(src, vector, tile, threads, None if registers else cpasync.CopyG2SOp(cache_mode=mode))
         read, store = (tiled_copy(src, vector, tile[::-1], threads, words=words) for words in (True, False))
@@ -134,9 +144,11 @@ def turned(tile=TURN, threads=256, registers=False, swizzle=(5, 0, 6), order="ro
     return host
 
 
-def sweep_of(problem: Problem, shapes, hosts: dict[str, Host], counted=(), pairs=10) -> Sweep:
+def sweep_of(
+    problem: Problem, shapes: tuple[Shape, ...], hosts: dict[str, Host], counted: tuple[str, ...] = (), pairs: int = 10
+) -> Sweep:
     candidates = tuple(Candidate(name, CuteLauncher(host, problem)) for name, host in hosts.items())
-    return Sweep(problem, candidates, shapes, counted, pairs, module=__spec__.name)
+    return Sweep(problem, candidates, shapes, counted, pairs)
 
 
 def copy_naive() -> Sweep:
@@ -181,16 +193,3 @@ def transposes() -> Sweep:
         "16 bytes, blocks in squares of 8×8": by_16(order="squares"),
     }
     return sweep_of(transpose("fp32"), ((16384, 16384),), hosts, pairs=8)
-
-
-SWEEPS = {made.__name__: made for made in (copy_naive, copy_rungs, transposes)}
-
-
-def main(names: Annotated[list[str] | None, typer.Argument(help="Sweeps by name; default: all.")] = None) -> None:
-    need_gpu()
-    for name in names or SWEEPS:
-        print(run_sweep(name, SWEEPS[name](), seconds=None, resume=False))
-
-
-if __name__ == "__main__":
-    typer.run(main)
