@@ -331,8 +331,8 @@ with suppress(NotImplementedError):  # until you have written period
 # no registers.
 #
 # **Exercise 11.4** (about 16 lines). Write the kernel of `matvec(a, b, c)`: c = a · bᵀ, where a is (M, K), b (1, K) and
-# c (M, 1), all row-major bf16; M and K are multiples of 64. It accumulates in fp32. The given lines let eight lanes share 128
-# bytes of a row: piece j of a row is `pieces[0, None, j]`, 8 elements, and `vector` is b in such pieces.
+# c (M, 1), all row-major bf16; M and K are multiples of 64. It accumulates in fp32. The given lines let eight lanes
+# share 128 bytes of a row: piece j of a row is `pieces[0, None, j]`, 8 elements, and `vector` is b in such pieces.
 #
 # - `a` goes through shared memory in 16-byte cp.async, with two buffers: while a tile is summed, the next one is in
 #   flight, also in the last step but one.

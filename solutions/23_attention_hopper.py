@@ -42,8 +42,8 @@ from tutorlib.kernels.attention import (
 #
 # A thread block of the kernel has 128 queries, 64 for each of two consumer warpgroups. It walks over the keys, 128 at a
 # time: a **block of keys**, the kernel's `n_block`. For each one, a warpgroup computes S = Q Kᵀ, a tile of 64×128
-# scores, then P, their exponentials, then O += P V. Exponentials have a unit of their own; row maxima, row sums and scaling use
-# the fp32 units. **Predict:** how long does one warpgroup's softmax take, compared with its S and P V?
+# scores, then P, their exponentials, then O += P V. Exponentials have a unit of their own; row maxima, row sums and
+# scaling use the fp32 units. **Predict:** how long does one warpgroup's softmax take, compared with its S and P V?
 
 # %%
 HEAD_DIM, ROWS, KEYS = 128, 64, 128
@@ -109,8 +109,8 @@ for keys in (64, 128, 192, 256):
     )
 
 # %% [markdown]
-# 256 keys do not fit. 192 leave 32 registers for row maxima, row sums and addresses. 64 would rescale O twice as often. And a
-# third consumer warpgroup would leave each thread 160 registers, as many as S, O and P take with 128 keys.
+# 256 keys do not fit. 192 leave 32 registers for row maxima, row sums and addresses. 64 would rescale O twice as often.
+# And a third consumer warpgroup would leave each thread 160 registers, as many as S, O and P take with 128 keys.
 #
 # ## From accumulators to an operand
 #
