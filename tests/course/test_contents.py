@@ -143,7 +143,7 @@ class TestWhatItShows:
         for id, status, got in (("01.1", "passed", 3), ("01.2", "partial", 1), ("02.1", "not_run", 0)):
             record(Outcome(id, "", status, got, 3, ""))
         text = shown()
-        assert f"| 4 / {sum(one.points for one in of_notebook('01_layouts'))} | ✓◐····· |" in text
+        assert f"| 4 / {sum(one.points for one in of_notebook('01_layouts'))} | ✓◐··· |" in text
         assert "◐ partly right" in text
 
 
