@@ -27,9 +27,10 @@ from tutorlib import check, explain, hint, show_layout
 # %% [markdown]
 # ## A first question
 #
-# A kernel cuts its data into tiles. A launch starts a block of threads for each tile, so it must say how many tiles
-# there are. Take 10 elements in tiles of 4. Each column below is one tile. Elements 8 and 9 need a third tile, whose
-# places 10 and 11 (outlined) are past the end of the data. (Notebook 01 explains the string.)
+# A GPU program, a **kernel**, cuts its data into tiles. A block of threads works on each tile, and the program that
+# starts the kernel must say how many there are. Take 10 elements in tiles of 4. Each column below is one tile. Elements
+# 8 and 9 need a third tile, whose places 10 and 11 (outlined) are past the end of the data. (Notebook 01 explains the
+# string.)
 
 # %%
 show_layout("(4,3):(1,4)", title="10 elements in tiles of 4", highlight=[(2, 2), (3, 2)])
@@ -59,8 +60,8 @@ check("00.1", ceil_div)
 #       a last tile partly filled: ceil_div(130, 64) gives 2: it should give 3.
 #       The last, partly filled tile is missing: // rounds down.
 #
-# One case of 3 right earns a third of the 2 points, rounded down to a multiple of ½: here ½ point. Check as often as
-# you like. Each run of `hint` shows the next hint, from a question to nearly the answer.
+# One case of 3 right earns a third of the 2 points, rounded down to ½ point. Check as often as you like. Each run of
+# `hint` shows the next hint, from a question to nearly the answer.
 
 # %%
 hint("00.1")
@@ -68,7 +69,7 @@ hint("00.1")
 # %% [markdown]
 # ## What the simulator sees
 #
-# Your `ceil_div` starts three blocks of four threads below, and each thread squares one number. `@cute.kernel` is the
+# Below, your `ceil_div` starts three blocks of four threads, and each thread squares one number. `@cute.kernel` is the
 # code of one thread; `y[i]` is its element. (Notebook 02 explains every line.) **Predict:** will y be right? Will
 # `explain` report an error?
 
@@ -102,30 +103,32 @@ print(y)
 # error. `explain` reports the first bad access: block, thread, element and line. It also finds races between threads,
 # and so do the checks of kernels.
 #
-# Repair it: put `if i < cute.size(x):` in front of the last line of `square_kernel`, indent that line, and run the cell
-# again. It then prints `✓ no hazard, no access out of bounds, no undefined value`.
+# Repair the kernel: a thread without an element should do nothing (`cute.size(x)` is the number of elements). Run the
+# cell again. It then prints `✓ no hazard, no access out of bounds, no undefined value`.
+#
+# <details><summary>The repair</summary>
+#
+# Put `if i < cute.size(x):` in front of the last line of `square_kernel`, and indent that line.
+#
+# </details>
 #
 # ## The rules
 #
-# - An answer may use Python, NumPy, what its page imports, and functions of yours from other cells. It earns no points
-#   if it calls the course's own kernels, or a library function that does the whole job. (In 00.1 that is
-#   `cute.ceil_div`; later answers may use it.)
-# - On a machine without a GPU, a check that needs one, a timing for example, is reported as *not run*: neither passed
-#   nor failed. Tables of speeds then hold the course's own runs. Speeds need an Ampere GPU or newer; the exercises on
-#   Hopper and Blackwell need that GPU.
-# - The course keeps your points on this machine; the [contents page](contents.ipynb) shows them. In a terminal,
-#   `tutor grade notebooks` grades the notebooks, with further random inputs. (If you installed with `make lab`, run
-#   `.venv/bin/tutor` in the course's folder.)
+# - An answer may use Python, NumPy, what its page imports, and your functions from other cells. It earns no points if
+#   it calls the course's own kernels, or a library function that does the whole job, as `cute.ceil_div` does in 00.1.
+# - A check that needs a GPU which this machine lacks, a timing for example, is reported as *not run*: neither passed
+#   nor failed. Tables of speeds then show the course's own runs.
+# - Your points stay on this machine; the [contents page](contents.ipynb) shows them. In a terminal,
+#   `.venv/bin/tutor grade notebooks` grades all notebooks, with further random inputs.
 # - Don't delete or duplicate an answer cell.
 #
 # ## What to remember
 #
 # - A grid must *cover* the data: divide by the tile size and round up, in integers.
 # - The last tile may extend past the end. A right result does not show that its threads stayed inside.
-# - *Not run* means that this machine lacks what the check needs, mostly a GPU.
 #
 # Next: [01](01_layouts.ipynb), layouts; or, for tiles without threads, [06](06_cutile_tiles.ipynb). The
-# [contents page](contents.ipynb) has five paths through the course.
+# [contents page](contents.ipynb) has three paths through the course.
 #
 # ## Test yourself
 #

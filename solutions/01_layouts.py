@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 55
+#     minutes: 50
 #     summary: A shape and a stride give the address of each element. Shapes nest.
 # ---
 
@@ -14,18 +14,18 @@
 #     element = ptr[row * stride + col]
 #
 # CuTe, the layout library of NVIDIA's CUTLASS, makes the mapping a value that you can name, print, draw and compute
-# with: a **layout**. On this page you write the functions that work on layouts. The cells import layouts from
+# with: a **layout**. The cells import layouts from
 # [tensor_layouts](https://github.com/facebookresearch/tensor-layouts), Meta's version of CuTe's layout algebra in plain
 # Python.
 #
 # > **After this page you can** compute an element's offset, write the layout of a picture or of a description, take a
-# > row or a tile out of a tensor, and tell when 32 bits are too few.
+# > tile out of a tensor, and tell when 32 bits are too few for its offsets.
 # >
-# > **It takes** about 55 minutes, without a GPU.
+# > **It takes** about 50 minutes, without a GPU.
 
 # %%
 import numpy as np
-from tensor_layouts import Layout, Tensor, idx2crd, mode, rank, size
+from tensor_layouts import Layout, Tensor, size
 
 from tutorlib import check, explore_layout, layout, show_layout, show_layouts, show_memory, show_pictures, text
 
@@ -62,9 +62,8 @@ show_layouts({"row-major": "(4,3):(3,1)", "column-major": "(4,3):(1,4)"})
 
 # %% [markdown]
 # NumPy and PyTorch default to row-major; CuTe defaults to column-major, like Fortran and cuBLAS. Both are **compact**:
-# the 12 elements fill 12 consecutive addresses. So a mix-up does not crash: you read the wrong elements.
-
-# Below, `a` is stored by rows, and CuTe's default layout of the shape reads it.
+# the 12 elements fill 12 consecutive addresses. So a mix-up does not crash: you read the wrong elements. Below, `a` is
+# stored by rows, and CuTe's default layout of the shape reads it.
 
 # %%
 a = np.arange(12).reshape(4, 3)
@@ -99,34 +98,16 @@ check("01.1", compact_strides)
 #
 # A thread often has one linear index, not a row and a column. So a layout also takes a plain **index** and first
 # converts it into a coordinate. In CuTe the **first mode varies fastest**, whatever the strides are: index 1 is row 1,
-# column 0. So an index is the same coordinate in every layout of a shape. **Predict** the offsets of the indices 0, 1,
-# 2, …
+# column 0. So the coordinate of an index depends on the shape alone. **Predict** the offsets of the indices 0, 1, 2, …
 
 # %%
 L = layout("(4,3):(3,1)")
 print([L(index) for index in range(size(L))])
 
 # %% [markdown]
-# They go up by 3, from row to row; NumPy's `ravel` would have walked along the row. If 32 neighboring threads of a GPU
-# walk down a row-major matrix like this, its copy takes 4.6 times as long on an H200 (notebook 02).
-#
-# **Exercise 01.2** (about 5 lines). Write `coordinate(index, shape)`: the coordinate of an index in a flat shape, as a
-# tuple, first mode fastest, without `idx2crd`. In `(4, 3)` index 5 is `(1, 1)`.
-
-
-# %%
-def coordinate(index, shape):
-    ### BEGIN SOLUTION (about 5 lines)
-    coord = []
-    for extent in shape:
-        coord.append(index % extent)
-        index //= extent
-    return tuple(coord)
-    ### END SOLUTION
-
-
-# %%
-check("01.2", coordinate)
+# They go up by 3, from row to row; NumPy's `ravel` would have walked along the row. On a GPU the order matters: if 32
+# neighboring threads walk down a row-major matrix like this, its copy takes 4.6 times as long on an H200 (measured on
+# notebook 02).
 
 # %% [markdown]
 # ## Views: the same memory under another layout
@@ -154,9 +135,9 @@ for name, view in views.items():
 #
 # > ((2,2),(4,2)) : ((1,16),(2,8))
 #
-# Thick lines in the picture are the borders of the inner modes. You can still ask for row 3, column 5: 3 is an index
-# into the mode `(2,2)`, and your `coordinate` converts it to (1, 1). The 5, an index into `(4,2)`, is (1, 1) as well.
-# What is the offset? Click the cell to check your answer.
+# Thick lines in the picture are the borders of the inner modes. You can still ask for row 3, column 5: each is an index
+# into its mode. In the mode `(2,2)`, whose first number varies fastest, index 3 is (1, 1); in `(4,2)`, index 5 is (1,
+# 1) as well. What is the offset? Click the cell to check your answer.
 
 # %%
 explore_layout("((2,2),(4,2)):((1,16),(2,8))")
@@ -164,9 +145,10 @@ explore_layout("((2,2),(4,2)):((1,16),(2,8))")
 # %% [markdown]
 # It is 1·1 + 1·16 + 1·2 + 1·8 = 27.
 #
-# **Exercise 01.3** (about 7 lines). Write `offset_at(index, shape, stride)`: the offset of a plain index in a layout
+# **Exercise 01.2** (about 7 lines). Write `offset_at(index, shape, stride)`: the offset of a plain index in a layout
 # whose modes may be nested to any depth. `shape` and `stride` are both integers, or tuples of the same nesting;
-# `size(shape)` is the number of coordinates of a shape. (Don't call a Layout.)
+# `size(shape)` is the number of coordinates of a shape. Don't call a Layout. Begin with a flat shape: which coordinate
+# has index 5 in `(4, 3)`?
 
 
 # %%
@@ -183,21 +165,15 @@ def offset_at(index, shape, stride):
 
 
 # %%
-check("01.3", offset_at)
+check("01.2", offset_at)
 
 # %% [markdown]
-# CuTe's `idx2crd` is your `coordinate`, for nested shapes too. Its `crd2idx` is your `offset_at`, but also accepts
-# coordinates. More of its terms:
+# CuTe calls this function `crd2idx`. More of its terms:
 #
-# - **extent**: the size of a mode. **rank**: the number of modes at the top level. **depth**: how deep they nest.
-#   (4,(2,3)) has rank 2 and depth 2.
+# - **extent**: the size of a mode. **rank**: the number of modes at the top level; (4,(2,3)) has rank 2.
 # - **congruent**: nested alike, bracket for bracket. A shape and its stride always are.
 # - **compatible**: (4,8) is compatible with ((2,2),(4,2)), which only splits its modes. So a coordinate (3, 5) is valid
 #   for both. The reverse is not true: ((1,1),(1,1)) is no coordinate of (4,8).
-
-# %%
-shape = (4, (2, 3))
-print("rank", rank(shape), " size", size(shape), " index 22 is", idx2crd(22, shape))
 
 # %% [markdown]
 # ## From a picture to its layout
@@ -210,7 +186,7 @@ print("rank", rank(shape), " size", size(shape), " index 22 is", idx2crd(22, sha
 show_pictures()
 
 # %% [markdown]
-# **Exercise 01.4** (about 5 lines). Write `picture(name)`, which returns the `Layout` that draws picture `"A"`, `"B"`
+# **Exercise 01.3** (about 5 lines). Write `picture(name)`, which returns the `Layout` that draws picture `"A"`, `"B"`
 # or `"C"`. Any layout that puts the same number into every cell is right.
 
 
@@ -226,39 +202,67 @@ def picture(name):
 
 
 # %%
-check("01.4", picture)
+check("01.3", picture)
 
 # %% [markdown]
 # ## From a description to its layout
 #
 # More often you have only words.
 #
-# **Exercise 01.5** (about 8 lines). Write `described(what, m, n)`, the `Layout` of each of these. The first three are
+# **Exercise 01.4** (about 6 lines). Write `described(what, m, n)`, the `Layout` of each of these. The first two are
 # views of a row-major M×N matrix.
 #
 # - `"diagonal"` (M ≤ N): element i is the matrix's (i, i).
 # - `"windows"`, three modes: element (i, j, k) is the matrix's (i, j + k), for the N - 3 windows of four neighbors in
 #   each row.
-# - `"doubled"`, M rows and 2N columns: each element of the matrix twice, side by side.
 # - `"tiles"`: the M×N matrix itself, but stored in contiguous tiles of 2×4, each row-major, the tiles in column-major
 #   order. (2 divides M, and 4 divides N.)
 
 
 # %%
 def described(what, m, n):
-    ### BEGIN SOLUTION (about 8 lines)
+    ### BEGIN SOLUTION (about 6 lines)
     if what == "diagonal":
         return Layout(m, n + 1)
     if what == "windows":
         return Layout((m, n - 3, 4), (n, 1, 1))
-    if what == "doubled":
-        return Layout((m, (2, n)), (n, (0, 1)))
     return Layout(((2, m // 2), (4, n // 4)), ((4, 8), (1, 4 * m)))
     ### END SOLUTION
 
 
 # %%
-check("01.5", described)
+check("01.4", described)
+
+# %% [markdown]
+# ## A tensor is a pointer and a layout
+#
+# A layout gives the distance of an element from the first one. Add the address of the first, and you have a **tensor**:
+# a pointer and a layout. In the next cell the memory is a list, and the pointer an offset into it.
+#
+# Fix one coordinate and leave the other free, and you have a **slice**: again a tensor, over the same memory. CuTe
+# writes a free coordinate as `_` in C++ and as `None` in Python (NumPy's `:`; its `None` adds an axis). The fixed
+# coordinates move the pointer, and the free modes remain. So row 2 is `5:1`, starting at offset 10. **Predict** column
+# 1.
+
+# %%
+A = Tensor(layout("(4,5):(5,1)"), data=[f"m{place}" for place in range(20)])
+row, column = A[2, None], A[None, 1]
+print("row 2:   ", text(row.layout), "from", row.offset, [row[n] for n in range(5)])
+print("column 1:", text(column.layout), "from", column.offset, [column[m] for m in range(4)])
+
+# %% [markdown]
+# This is how a thread block gets its tile. In a kernel, `cute.zipped_divide(mA, (4, 4))` gives the matrix `mA` two
+# modes, (inside the tile, which tile), and a block fixes the second. Below is a row-major 16×8 matrix in 4×4 tiles.
+# **Predict:** where does tile 5 begin, and what is its layout?
+
+# %%
+tiles = Tensor(layout("((4,4),(4,2)):((8,1),(32,4))"), data=range(128))
+tile = tiles[None, 5]
+print(text(tile.layout), "from", tile.offset)
+
+# %% [markdown]
+# Index 5 of `(4,2)` is tile (1, 1), which begins at 1·32 + 1·4 = 36: row 4, column 4. Inside, a row is 8 apart, as in
+# the matrix. So each block has a pointer of its own, and all have one layout.
 
 # %% [markdown]
 # ## How far do the offsets reach?
@@ -271,7 +275,7 @@ check("01.5", described)
 show_memory("(4,3):(5,1)", title="(4,3):(5,1): padding between the rows, cosize 18")
 
 # %% [markdown]
-# **Exercise 01.6** (about 4 lines). Write `offset_range(shape, stride)`: the pair (smallest offset, largest offset).
+# **Exercise 01.5** (about 4 lines). Write `offset_range(shape, stride)`: the pair (smallest offset, largest offset).
 # Shape and stride are flat tuples; a stride may be negative. A shape can be too large to try all its coordinates.
 
 
@@ -286,22 +290,15 @@ def offset_range(shape, stride):
 
 
 # %%
-check("01.6", offset_range)
-
-# %%
-smallest, largest = offset_range((4, 3), (-5, 1))
-print("cosize", largest - smallest + 1, "of", size((4, 3)))
+check("01.5", offset_range)
 
 # %% [markdown]
 # ### Past 2³¹
 #
 # A GPU's registers have 32 bits, and 64-bit arithmetic costs extra instructions. A matrix of 70000×70000 has small
-# strides, but its largest offset is beyond 2³¹ - 1. If that wraps, a kernel silently reads another element, or memory
-# in front of the matrix.
-#
-# Below, CuTe computes the offset four times, on your CPU, from a static layout, which is known at compile time, and
-# from layouts with strides known only at run time. (`@cute.jit` compiles a function: `print` runs while it compiles,
-# `cute.printf` when it runs. Notebook 02 explains both.) **Predict** which of the four are wrong.
+# strides, but its largest offset is beyond 2³¹ - 1. Below, CuTe computes that offset on your CPU, twice: with the
+# strides (70000, 1) known when it compiles, and with a stride that is a 64-bit number at run time. The coordinates are
+# 32-bit numbers, as a thread's number is. (Notebook 02 explains `@cute.jit`.) **Predict** which of the two are right.
 
 # %%
 import cutlass
@@ -311,84 +308,18 @@ from cutlass import cute
 @cute.jit
 def last_offset(n: cutlass.Int32, wide: cutlass.Int64):
     static = cute.make_layout((70000, 70000), stride=(70000, 1))
-    narrow_stride = cute.make_layout((n, n), stride=(n, 1))
     wide_stride = cute.make_layout((n, n), stride=(wide, 1))
-    print("static layout, static coordinate:  ", cute.crd2idx((69999, 69999), static))
-    cute.printf("static layout, run-time coordinate: {}", cute.crd2idx((n - 1, n - 1), static))
-    cute.printf("32-bit run-time stride:             {}", cute.crd2idx((n - 1, n - 1), narrow_stride))
-    cute.printf("64-bit run-time stride:             {}", cute.crd2idx((n - 1, n - 1), wide_stride))
+    cute.printf("strides known when it compiles: {}", cute.crd2idx((n - 1, n - 1), static))
+    cute.printf("64-bit run-time stride:         {}", cute.crd2idx((n - 1, n - 1), wide_stride))
 
 
 print("largest offset:", offset_range((70000, 70000), (70000, 1))[1], " 2³¹ - 1:", 2**31 - 1)
 last_offset(70000, 70000)
 
 # %% [markdown]
-# The second and the third wrapped, to 4899999999 - 2³²: the offset of another element of the matrix, so no bounds check
-# notices it. The first offset was computed at compile time, in more than 32 bits. But a kernel's coordinates come from
-# its thread's number, known at run time, in 32 bits: the product with a static stride wraps. So a static layout is no
-# protection, and a test of the strides alone, `all(step < 2**31 for step in stride)`, accepts this matrix. Test
-# `offset_range`, and where it is too large, make the strides 64-bit run-time values, as notebook 02's
-# `mark_layout_dynamic` does.
-#
-# ## A tensor is a pointer and a layout
-#
-# A layout gives the distance of an element from the first one. Add the address of the first, and you have a **tensor**:
-# a pointer and a layout. In the next cell the memory is a list, and the pointer an offset into it. In `tensor_layouts`
-# `A(…)` gives an element's offset and `A[…]` the element. (In CuTe's C++, `A(…)` is the element.)
-
-# %%
-memory = [f"m{place}" for place in range(20)]
-A = Tensor(layout("(4,5):(5,1)"), data=memory)
-print(A[2, 1], "at", A(2, 1))
-
-# %% [markdown]
-# Fix one coordinate and leave the other free, and you have a **slice**: again a tensor, over the same memory. CuTe
-# writes a free coordinate as `_` in C++ and as `None` in Python (NumPy's `:`; its `None` adds an axis). The fixed
-# coordinates move the pointer, and the free modes remain. So row 2 is `5:1`, starting at offset 10. What is column 1?
-
-# %%
-row, column = A[2, None], A[None, 1]
-print("A[2, _]:", text(row.layout), "from", row.offset)
-print("A[_, 1]:", text(column.layout), "from", column.offset)
-
-# %%
-show_layout("(4,5):(5,1)", title="A[2, _]: five cells, 1 apart, from 10 on", highlight=[(2, n) for n in range(5)])
-
-# %% [markdown]
-# This is how a thread block gets its tile. In a kernel, `tiles = cute.zipped_divide(mA, (4, 4))` gives the matrix `mA`
-# two modes, (inside the tile, which tile), and `tiles[None, block]` is the block's tile. Each block has a pointer of
-# its own, and all have one layout.
-#
-# **Exercise 01.7** (about 5 lines). Write `sliced(whole, coord)`: the pair (offset, Layout) of the slice. `coord` has
-# an entry for each mode of the Layout `whole`, a number where it is fixed and `None` where it is free; at least one is
-# free. A mode may be nested, and keeps its brackets. Don't slice a `Tensor`; `mode(whole, n)` is mode n as a layout. If
-# one mode is free, the slice is that mode; if several are, combine them with `Layout(first, second, …)`.
-
-
-# %%
-def sliced(whole, coord):
-    ### BEGIN SOLUTION (about 5 lines)
-    modes = [mode(whole, n) for n in range(rank(whole))]
-    offset = sum(fixed(at) for fixed, at in zip(modes, coord, strict=True) if at is not None)
-    free = [kept for kept, at in zip(modes, coord, strict=True) if at is None]
-    return offset, free[0] if len(free) == 1 else Layout(*free)
-    ### END SOLUTION
-
-
-# %%
-check("01.7", sliced)
-
-# %% [markdown]
-# A row-major 16×8 matrix, divided into 4×4 tiles, has the layout below: (inside the tile, which tile). Where does tile
-# 5 begin, and what is its layout?
-
-# %%
-begins, tile = sliced(layout("((4,4),(4,2)):((8,1),(32,4))"), (None, 5))
-print(text(tile), "from", begins)
-
-# %% [markdown]
-# Index 5 of `(4,2)` is tile (1, 1), which begins at 1·32 + 1·4 = 36: row 4, column 4. Inside, a row is 8 apart, as in
-# the matrix. (3, 5) now means element 3 of tile 5, at 24 + 36 = 60. Row 3, column 5 of the matrix is at 29.
+# The first wrapped, to 4899999999 - 2³²: the offset of another element of the matrix, so no bounds check notices it. A
+# test of the strides alone, `all(step < 2**31 for step in stride)`, accepts this matrix. Test `offset_range`, and where
+# it is too large, make the strides 64-bit run-time values, as notebook 02's `mark_layout_dynamic` does.
 #
 # ## What to remember
 #
@@ -396,7 +327,9 @@ print(text(tile), "from", begins)
 # - Shapes nest. An index becomes a coordinate with the first mode fastest.
 # - The size counts coordinates, the cosize memory.
 # - A tensor is a pointer and a layout. A slice moves the pointer and keeps the free modes.
-# - Whether 32 bits are enough depends on the extreme offsets. A static layout with a run-time coordinate can overflow.
+# - Whether 32 bits are enough depends on the extreme offsets, not on the strides.
+#
+# Next: [02](02_first_kernels.ipynb), where a layout maps threads to elements.
 #
 # ## Test yourself
 #

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 80
+#     minutes: 70
 #     summary: Your first kernels in CuTe, coalescing, compile time and run time, and a reduction from an empty cell.
 # ---
 
@@ -14,8 +14,8 @@
 # > **After this page you can** write and launch a kernel over vectors and matrices of any size, keep a warp's accesses
 # > coalesced, tell compile time from run time, and let a block's threads compute one result together.
 # >
-# > **It takes** about 80 minutes, on any machine; after exercise 02.3 is a good place to stop. Without a GPU the
-# > compiled kernels are *simulated*, instruction by instruction: far slower, with the same results.
+# > **It takes** about 70 minutes, on any machine. Without a GPU the compiled kernels are *simulated*, instruction by
+# > instruction: far slower, with the same results.
 
 # %%
 import cutlass
@@ -25,8 +25,7 @@ from cutlass.cute.runtime import from_dlpack
 from cutlass.memory import SmemAllocator
 
 from tutorlib import (
-    TensorSpec, check, compilations, compile_cute, explain, run_on_gpu, show_layout, show_machine, show_reduction,
-    show_sweep, show_tv,
+    check, explain, run_on_gpu, show_layout, show_machine, show_reduction, show_sweep, show_tv,
 )  # fmt: skip
 
 device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -89,39 +88,13 @@ if run_on_gpu(square, x, y):
 #
 # Threads come in **blocks**. A launch gives the number of blocks (`grid`) and the number of threads in each (`block`):
 # above, 8 blocks of 128 threads. With `cute.size(x) - 1` the division gave 7 blocks, and the last 128 elements of y
-# remained zeros. Both `grid` and `block` have three dimensions; for now the last two are 1.
-#
-# How many lines will this kernel print, and in which order?
-
-
-# %%
-@cute.kernel
-def hello_kernel():
-    thread, _, _ = cute.arch.thread_idx()
-    block, _, _ = cute.arch.block_idx()
-    cute.printf("hello from thread {} of block {}", thread, block)
-
-
-@cute.jit
-def hello():
-    hello_kernel().launch(grid=(2, 1, 1), block=(4, 1, 1))
-
-
-_ = run_on_gpu(hello)
-
-# %% [markdown]
-# Eight threads, eight lines. Blocks run in no guaranteed order, even if these did.
+# remained zeros. Blocks run in no guaranteed order. Both `grid` and `block` have three dimensions; for now the last two
+# are 1.
 #
 # ## Which element is mine?
 #
-# A thread knows its block and its index in the block, and a layout maps the two to its element. For blocks of 8 threads
-# it is the layout below, in code `block * 8 + thread`:
-
-# %%
-show_layout("(8,5):(1,8)", "thread (down), block (across) → element")
-
-# %% [markdown]
-# This is `square_kernel`'s line `i = …`, as a function for the next kernels.
+# A thread knows its block and its index in the block, and a layout maps the two to its element. For blocks of 128 it is
+# (128,blocks):(1,128), which is `square_kernel`'s line `i = …`. Here it is as a function, for the next kernels:
 
 
 # %%
@@ -133,19 +106,6 @@ def my_element():
 
 
 # %% [markdown]
-# You can read what the compiler makes of a kernel. Below are all the instructions of one thread of `square_kernel`, in
-# PTX, NVIDIA's virtual assembly language. Look for four steps: find the element (`%tid` is the thread, `%ctaid` the
-# block), load, multiply, store. (A `TensorSpec` is a tensor's shape and dtype, here fp32, without data.)
-
-# %%
-vector = TensorSpec((1024,))
-print(compile_cute(square, [vector, vector]).body)
-
-# %% [markdown]
-# `block * 128 + thread` became a shift and an `or`: the shift leaves seven zero bits, which a thread number below 128
-# fills. The layout, `1024:1`, is known at compile time: an element's address is the pointer plus 4·i, and no stride is
-# loaded. The index, `%r4`, has 32 bits, as has every index into a static layout.
-#
 # ## Sizes that do not divide
 #
 # Twenty elements and blocks of eight: two blocks have too few threads, three have too many. Launch three, and let the
@@ -217,40 +177,6 @@ show_machine()
 show_layout("(4,8):(8,1)", "y (down), x (across) → thread in its block")
 
 # %% [markdown]
-# **Exercise 02.2** (about 7 lines). Write `add_bias`: y[m, n] = x[m, n] + bias[n], for x and y of any M×N and a bias of
-# N numbers. Blocks have 32×8 threads, and a thread owns one element. `x.shape` is (M, N). Blocks at the right edge, at
-# the lower edge and in the corner extend past the matrix: which condition keeps their threads out? (Conditions combine
-# with `and`.)
-
-# %%
-BLOCK = (32, 8, 1)
-
-
-@cute.kernel
-def add_bias_kernel(x: cute.Tensor, bias: cute.Tensor, y: cute.Tensor):
-    across, down, _ = cute.arch.thread_idx()
-    block_across, block_down, _ = cute.arch.block_idx()
-    ### BEGIN SOLUTION (about 4 lines)
-    m = block_down * BLOCK[1] + down
-    n = block_across * BLOCK[0] + across
-    if m < x.shape[0] and n < x.shape[1]:
-        y[m, n] = x[m, n] + bias[n]
-    ### END SOLUTION
-
-
-@cute.jit
-def add_bias(x: cute.Tensor, bias: cute.Tensor, y: cute.Tensor):
-    ### BEGIN SOLUTION (about 3 lines)
-    rows, columns = x.shape
-    grid = (cute.ceil_div(columns, BLOCK[0]), cute.ceil_div(rows, BLOCK[1]), 1)
-    add_bias_kernel(x, bias, y).launch(grid=grid, block=BLOCK)
-    ### END SOLUTION
-
-
-# %%
-check("02.2", add_bias)
-
-# %% [markdown]
 # ## Coalescing: a warp reads together
 #
 # A warp executes a load as one instruction with 32 addresses, and the caches fetch **sectors** of 32 bytes. If
@@ -258,11 +184,13 @@ check("02.2", add_bias)
 # neighboring threads read down a column, each float is in a sector of its own, and the load touches 32 sectors to use 4
 # bytes of each.
 #
-# The kernel below copies a matrix, its threads' x along the rows. The second host function gives the *same* kernel the
-# layouts with their modes exchanged, so its warps run down the columns.
-
+# The kernel below copies a matrix that its blocks divide, its threads' x along the rows. The second host function gives
+# the *same* kernel the layouts with their modes exchanged, so its warps run down the columns.
 
 # %%
+BLOCK = (32, 8, 1)
+
+
 @cute.kernel
 def copy_kernel(x: cute.Tensor, y: cute.Tensor):
     across, down, _ = cute.arch.thread_idx()
@@ -311,21 +239,15 @@ show_sweep("coalescing")
 # run down adjacent columns, find them. A store is not kept there: each warp sends its 32 sectors on to L2, 4 bytes of
 # each.
 #
-# **Exercise 02.3** (about 8 lines). PyTorch's `x.T` is column-major: a pointer and the layout (M,N):(1,M). Your
-# `add_bias` is right for it, at this cost:
-
-# %%
-transposed = torch.randn(64, 32).T, torch.randn(64), torch.zeros(64, 32).T
-_ = explain(add_bias, *transposed)
-
-# %% [markdown]
-# Write `add_bias_columns`, which computes the same for any M×N, but with x and y column-major: each load and each store
-# touches only the sectors that it needs. A thread owns one element.
+# **Exercise 02.2** (about 8 lines). PyTorch's `x.T` is column-major: a pointer and the layout (M,N):(1,M). Write
+# `add_bias`: y[m, n] = x[m, n] + bias[n], for column-major x and y of any M×N and a bias of N numbers. A thread owns
+# one element, and each load and each store touches only the sectors that it needs. `x.shape` is (M, N). Blocks at both
+# edges and in the corner extend past the matrix; conditions combine with `and`.
 
 
 # %%
 @cute.kernel
-def add_bias_columns_kernel(x: cute.Tensor, bias: cute.Tensor, y: cute.Tensor):
+def add_bias_kernel(x: cute.Tensor, bias: cute.Tensor, y: cute.Tensor):
     ### BEGIN SOLUTION (about 5 lines)
     down, across, _ = cute.arch.thread_idx()
     block_down, block_across, _ = cute.arch.block_idx()
@@ -336,20 +258,18 @@ def add_bias_columns_kernel(x: cute.Tensor, bias: cute.Tensor, y: cute.Tensor):
 
 
 @cute.jit
-def add_bias_columns(x: cute.Tensor, bias: cute.Tensor, y: cute.Tensor):
+def add_bias(x: cute.Tensor, bias: cute.Tensor, y: cute.Tensor):
     ### BEGIN SOLUTION (about 3 lines)
     rows, columns = x.shape
     grid = (cute.ceil_div(rows, BLOCK[0]), cute.ceil_div(columns, BLOCK[1]), 1)
-    add_bias_columns_kernel(x, bias, y).launch(grid=grid, block=BLOCK)
+    add_bias_kernel(x, bias, y).launch(grid=grid, block=BLOCK)
     ### END SOLUTION
 
 
 # %%
-check("02.3", add_bias_columns)
+check("02.2", add_bias)
 
 # %% [markdown]
-# Here is a good place to stop.
-#
 # ## Compile time and run time
 #
 # The GPU never executes your function's Python. Python executes it *at compile time*, with stand-ins for values not yet
@@ -407,82 +327,17 @@ two_loops()
 
 # %% [markdown]
 # A kernel takes its tile sizes as `Constexpr`, and its loops over them are Python's: no instruction is left that counts
-# or decides, but the code grows with the number of iterations. Below, Horner's rule evaluates a polynomial whose
-# coefficients are known at compile time. What remains of its loop in the PTX?
-
-
-# %%
-@cute.kernel
-def polynomial_kernel(coefficients: cutlass.Constexpr, x: cute.Tensor, y: cute.Tensor):
-    i = my_element()
-    value = coefficients[-1]
-    for c in coefficients[-2::-1]:
-        value = value * x[i] + c
-    y[i] = value
-
-
-@cute.jit
-def cubic(x: cute.Tensor, y: cute.Tensor):
-    polynomial_kernel((1.0, 0.5, 0.25, 0.125), x, y).launch(grid=(8, 1, 1), block=(THREADS, 1, 1))
-
-
-print(compile_cute(cubic, [vector, vector]).body)
-
-# %% [markdown]
-# Three `fma`, each a multiplication and an addition, with the coefficients in the instructions (0f3E000000 is 0.125).
+# or decides, but the code grows with the number of iterations.
 #
 # ## Static layouts, dynamic layouts
 #
-# Is a tensor's size known at compile time? With `from_dlpack` it is: shape and stride are part of the tensor's *type*.
-# `mark_layout_dynamic` takes the sizes out of the type and makes them run-time values. Here five vectors of three
-# lengths go through a function for the CPU, first static, then dynamic.
-
-
-# %%
-@cute.jit
-def negate(a: cute.Tensor):
-    print("  traced with", a.layout)
-    for i in range(cute.size(a)):
-        a[i] = -a[i]
-
-
-def count(views):
-    before = compilations()
-    for view in views:
-        negate(view)
-    return compilations() - before
-
-
-vectors = [torch.ones(n) for n in (3, 5, 3, 100, 5)]
-print("static layouts, compilations:", count([from_dlpack(v) for v in vectors]))
-print("dynamic layouts, compilations:", count([from_dlpack(v).mark_layout_dynamic() for v in vectors]))
-
-# %% [markdown]
-# Static: one compilation for each layout. Dynamic: one. But each of the five calls was traced: a `@cute.jit` function
-# is traced at every call, and compiled if the record is new. `cute.compile` does both once. A different `cutlass.Int32`
-# gives the same record; a different `Constexpr` gives a new one.
+# Is a tensor's size known at compile time? With `from_dlpack` it is: shape and stride are part of the tensor's *type*,
+# and a function is compiled anew for each. `mark_layout_dynamic` makes sizes and strides run-time values, so one
+# compilation is enough (notebook 20 counts them). Strides are then 64-bit numbers. Only those of 0 and 1 stay in the
+# type, because a load of several elements at once needs them to be contiguous.
 #
-# Look for what remains in the type of a dynamic layout. A `?` is a number supplied at run time, in 64 bits if marked
-# `{i64}`, so that an offset past 2³¹ does not wrap. The stride 1 is kept, because a load of several elements at once is
-# possible only if they are contiguous. In two dimensions:
-
-
-# %%
-@cute.jit
-def look(a: cute.Tensor):
-    print("  ", a.layout)
-
-
-m = torch.zeros(4, 6)
-views = {"rows": m, "columns": m.T, "a window": m[:, :5], "one row, broadcast": m[:1].expand(4, 6)}
-for name, view in views.items():
-    print(name)
-    look(from_dlpack(view))
-    look(from_dlpack(view).mark_layout_dynamic())
-
-# %% [markdown]
-# A stride of 0 is kept, too. And a function compiled for a static layout *trusts* it. This one adds the elements of a
-# vector, on the CPU, and six elements went into its type. **Predict** the result for eight:
+# A function compiled for a static layout *trusts* it. This one adds the elements of a vector, on the CPU, and six
+# elements went into its type. **Predict** the result for eight:
 
 
 # %%
@@ -500,28 +355,8 @@ total_of_6(from_dlpack(torch.ones(8)), from_dlpack(out))
 print(out.item())
 
 # %% [markdown]
-# No error. If you cache compiled functions, make the layout part of the key.
+# No error. If you cache compiled functions, make the layout part of the key (notebook 20).
 #
-# **Exercise 02.4** (about 3 lines). Write `compilations_for(layouts, dynamic)`: the number of compilations when a
-# function is called once for each tensor of a list, each passed by `from_dlpack`, and with `mark_layout_dynamic` if
-# `dynamic` is true. A layout is given as a pair, `((4, 6), (6, 1))`, shape and stride; each has exactly one stride that
-# is 1, and none that is 0. All tensors hold floats. Which parts of the printed types above can differ between two
-# calls?
-
-
-# %%
-def compilations_for(layouts, dynamic):
-    ### BEGIN SOLUTION (about 3 lines)
-    if dynamic:
-        layouts = [(len(shape), stride.index(1)) for shape, stride in layouts]
-    return len(set(layouts))
-    ### END SOLUTION
-
-
-# %%
-check("02.4", compilations_for)
-
-# %% [markdown]
 # ## Several elements at once: TensorSSA
 #
 # The coalesced copy above reached 0.61 of the speed of torch's. Each of its threads loads 4 bytes at once, and one
@@ -543,9 +378,10 @@ show_tv("(8,4):(4,1)", (1, 32), "thread (T) and value (V): four elements a threa
 # Tile i begins 16·i bytes after its tensor, so the addresses of x and y must be such multiples. `from_dlpack(x)`
 # promises only a multiple of the element's 4 bytes, so the check passes both with `assumed_align=16`.
 #
-# **Exercise 02.5** (about 6 lines). Write `leaky_relu`: y = x where x > 0, and x/8 elsewhere. Layouts are dynamic; a
+# **Exercise 02.3** (about 6 lines). Write `leaky_relu`: y = x where x > 0, and x/8 elsewhere. Layouts are dynamic; a
 # size is a multiple of 4, but not always of 4 · `THREADS`. Each thread computes one tile of four elements, with one
-# load and one store; the check looks for `ld.global.v4` and `st.global.v4` in the PTX.
+# load and one store. The check looks for `ld.global.v4` and `st.global.v4` in the compiled kernel's PTX, NVIDIA's
+# assembly language.
 
 
 # %%
@@ -569,7 +405,7 @@ def leaky_relu(x: cute.Tensor, y: cute.Tensor):
 
 
 # %%
-check("02.5", leaky_relu)
+check("02.3", leaky_relu)
 
 # %% [markdown]
 # Here is the copy of 1 GiB along the rows again, with one float and with four for each thread:
@@ -624,7 +460,7 @@ _ = explain(reverse, torch.randn(THREADS), torch.zeros(THREADS))
 #
 # ## From an empty cell
 #
-# **Exercise 02.6** (about 17 lines). Write `row_max(x, maxima)`, the kernel and its host function: maxima[m] is the
+# **Exercise 02.4** (about 17 lines). Write `row_max(x, maxima)`, the kernel and its host function: maxima[m] is the
 # largest number of row m, for x of any M×N. Block m has `THREADS` threads for row m.
 #
 # - Each element is loaded once, coalesced. In the halving steps, thread t writes only element t of shared memory.
@@ -668,7 +504,7 @@ def row_max(x: cute.Tensor, maxima: cute.Tensor):
 
 
 # %%
-check("02.6", row_max)
+check("02.4", row_max)
 
 # %% [markdown]
 # `explain` draws the steps of the first block's warps. In the row *buffer 0* a number is the version of `partial` that
@@ -676,7 +512,7 @@ check("02.6", row_max)
 # explains the lower panels.)
 
 # %%
-explain("02.6", row_max, shape=(2, 200))
+explain("02.4", row_max, shape=(2, 200))
 
 # %% [markdown]
 # ## What to remember

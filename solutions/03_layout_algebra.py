@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 100
+#     minutes: 75
 #     summary: Compose, divide, repeat, invert. You write the operators that cut a matrix for blocks and threads.
 # ---
 
@@ -12,40 +12,27 @@
 # full of `//` and `%`. Then the rows are padded, or the tile size changes, and you derive it again.
 #
 # Notebook 02 had a better way: `cute.local_tile` computes a tile from the layout of the whole. It is built from
-# operators on layouts: compose, divide, repeat, invert. Each obeys a law of one line. On this page you write them, and
-# answer the question about thread 17.
+# operators on layouts: compose, divide, repeat, invert. Each obeys a law of one line. On this page you write the
+# central ones, and answer the question about thread 17.
 #
 # > **After this page you can** cut a matrix into tiles, arrange threads over a tile, predict the results of CuTe's
-# > operators and tell when they are wrong, and bound the width of a copy.
+# > operators, and test whether they are right.
 # >
-# > **It takes** about 100 minutes, without a GPU. After exercise 03.5 is a good place to stop.
+# > **It takes** about 75 minutes, without a GPU.
 
 # %%
 import tensor_layouts as tl
 from tensor_layouts import Layout, flatten, mode, rank, size
 
 from tutorlib import (
-    Refused, ask, check, explore_compose, explore_divide, explore_tv, layout, show_complement, show_divide,
-    show_layouts, show_picked, show_product, show_tv, text, tiled_copy_view,
+    ask, check, explore_compose, explore_divide, layout, show_complement, show_divide, show_layouts, show_picked,
+    show_tv, text, tiled_copy_view,
 )  # fmt: skip
 
 # %% [markdown]
-# `tl` is `tensor_layouts`, which has all operators in Python. Where an exercise needs an operator of an earlier one,
-# call `tl`'s, solved or not: `tl.coalesce`, `tl.compose`. CuTe's own algebra runs on the CPU, too: `ask` sends CuTe a
-# list of questions and returns layouts or numbers, or `Refused`. The next cell's `cute_says` asks one and returns the
-# answer as text.
-
-
-# %%
-def cute_says(operation, *args):
-    """CuTe's answer, as text."""
-    (answer,) = ask([(operation, *args)])
-    return f"refused: {answer.why}" if isinstance(answer, Refused) else text(answer)
-
-
-print(cute_says("size", layout("(4,3):(5,1)")), cute_says("cosize", layout("(4,3):(5,1)")))
-
-# %% [markdown]
+# `tl` is `tensor_layouts`, which has all operators in Python. Where an exercise needs the operator of an earlier one,
+# call `tl`'s, solved or not: `tl.compose`.
+#
 # ## Composition: read a matrix in another order
 #
 # Layouts compose as functions do: B first, then A. B's offsets are A's indices.
@@ -53,8 +40,8 @@ print(cute_says("size", layout("(4,3):(5,1)")), cute_says("cosize", layout("(4,3
 # > (A ∘ B)(i) = A(B(i)) for every i, and B's coordinates stay valid
 #
 # A is a matrix in memory. B picks elements of it, by index, in its own order. A ∘ B gives their offsets. Here A is a
-# row-major 4×8, and B takes every second index. b's 8 is a's ninth cell, counted down the columns: (0, 2), offset
-# 2. Click a cell of a∘b to see where it comes from.
+# row-major 4×8, and B takes every second index. Take B's entry 8: counted down the columns, index 8 of A is its cell
+# (0, 2), at offset 2. Click a cell of a∘b to see where it comes from.
 
 # %%
 explore_compose("(4,8):(8,1)", "(4,4):(2,8)")
@@ -78,55 +65,6 @@ def transposing(rows, columns):
 check("03.1", transposing)
 
 # %% [markdown]
-# ## Coalesce: the same function with fewer modes
-#
-# Read by index, `(4,8):(1,4)` visits the offsets 0 to 31 in order. So does `32:1`. To **coalesce** a layout is to find
-# the shortest layout that is the same function of the index:
-#
-# > coalesce(L)(i) = L(i) for every index i, with as few modes as possible
-
-# %%
-show_layouts({"column-major": "(4,8):(1,4)", "its coalesce": "32:1"})
-
-# %% [markdown]
-# **Predict:** which neighboring modes of this layout become one? What becomes of the mode of extent 1?
-
-# %%
-print(text(tl.coalesce(layout("(2,(1,6),4):(1,(9,2),16)"))))
-
-# %% [markdown]
-# 2:1 and 6:2 became 12:1, 4:16 remains, and the mode of extent 1 is gone: its coordinate is always 0.
-#
-# **Exercise 03.2** (about 6 lines). Complete `coalesce(layout)`. The loop visits the flat modes from left to right;
-# decide what each does to `modes`, the list of those that you kept.
-
-
-# %%
-def coalesce(layout):
-    modes = []  # pairs (extent, stride)
-    for extent, stride in zip(flatten(layout.shape), flatten(layout.stride), strict=True):
-        ### BEGIN SOLUTION (about 6 lines)
-        if extent == 1:
-            continue
-        if modes and stride == modes[-1][0] * modes[-1][1]:
-            modes[-1] = (modes[-1][0] * extent, modes[-1][1])
-        else:
-            modes.append((extent, stride))
-        ### END SOLUTION
-    if len(modes) < 2:  # as CuTe does: 32:1 without brackets, 1:0 if no mode is left
-        extent, stride = modes[0] if modes else (1, 0)
-        return Layout(extent, stride)
-    extents, strides = zip(*modes, strict=True)
-    return Layout(extents, strides)
-
-
-# %%
-check("03.2", coalesce)
-
-# %% [markdown]
-# Two neighbors s:d and t:e are one mode exactly if e = s·d. If the first mode of coalesce(L) is n:1, then n consecutive
-# elements are contiguous in memory. (A *coalesced* access, of notebook 02, is another thing.)
-#
 # ## How a composition is computed
 #
 # If B has several modes, each is composed on its own: A ∘ (B₀, B₁) = (A ∘ B₀, A ∘ B₁). So the work is in one mode of B,
@@ -149,7 +87,10 @@ show_picked("(4,8):(8,1)", ["2:1", "4:8", "8:2", "5:3"])
 # So the result is (2,4):(16,1). 5:3 has none: rows 0 and 3 are 24 apart, and the next element is back in row 2. But 2:3
 # has one, 2:24: it ends in row 3, though 3 does not divide 4.
 #
-# **Exercise 03.3** (about 9 lines). Complete `compose(a, b)`. Find a condition for each of the four pictures. Then
+# First of all, the given code **coalesces** A: it writes A with the fewest modes that are the same function of the
+# index. Neighbors s:d and t:e become one mode if e = s·d, as (4,8):(1,4) becomes 32:1; modes of extent 1 are dropped.
+#
+# **Exercise 03.2** (about 9 lines). Complete `compose(a, b)`. Find a condition for each of the four pictures. Then
 # either set `take`, the number of elements that this mode takes; or change `step` and go on to the next mode; or raise
 # `ValueError`: for 5:3, for 3:2 (two in a column, but three to place), and for 6:1 (a column and a half). The last
 # mode, not in the loop, takes all that is left, even past A's end.
@@ -188,7 +129,7 @@ def compose(a, b):
 
 
 # %%
-check("03.3", compose)
+check("03.2", compose)
 
 # %% [markdown]
 # ## Logical divide: cut into tiles
@@ -206,7 +147,7 @@ show_complement("4:2", 24)
 # 2:1 fills the gaps between the tile's elements; 3:8 repeats the filled block of eight. What if L has several modes, in
 # any order? And why has (2,2):(1,3) no complement?
 #
-# **Exercise 03.4** (about 6 lines). Complete `complement(layout, bound)`, for layouts without strides of 0. Round
+# **Exercise 03.3** (about 6 lines). Complete `complement(layout, bound)`, for layouts without strides of 0. Round
 # the last extent up. If there is no complement, raise `ValueError`.
 
 
@@ -227,7 +168,7 @@ def complement(layout, bound):
 
 
 # %%
-check("03.4", complement)
+check("03.3", complement)
 
 # %% [markdown]
 # **Logical divide**, A ⊘ B, cuts A into tiles. Tile 0 is B, a list of indices of A. The complement B\* lists the
@@ -265,63 +206,40 @@ print(text(logical_divide(layout("(4,6):(6,1)"), layout("4:2"))))
 # %%
 show_divide("(8,6):(6,1)", (4, 3))
 
-# %%
-A, tiler = layout("(8,6):(6,1)"), (Layout(4, 1), Layout(3, 1))
-print("logical:", text(tl.logical_divide(A, tiler)))
-print("zipped: ", text(tl.zipped_divide(A, tiler)))
-print("tiled:  ", text(tl.tiled_divide(A, tiler)))
-
-# %% [markdown]
-# All have the same four modes. With a tiler, logical divide leaves the pair (inside, outside) of each mode together.
-# **Tiled divide** keeps the tile in one mode and separates the modes of the grid, so a kernel can write `tiled(tile, x,
-# y)`. To CuTe a plain number n in a tiler means n:1; give `tl` a `Layout(n, 1)`, as here.
-#
-# Here the edge tiles extend past the end. Click a cell to find it on the other side; a hatched one has none.
-
-# %%
-explore_divide("(10,8):(8,1)", "(4,4)")
-
-# %% [markdown]
-# **Exercise 03.5** (about 4 lines). Write `zipped_divide(layout, tiler)`. The tiler has one number for each mode of the
-# layout; a mode may be nested, and there may be more than two. `mode(layout, n)` is mode n as a layout.
-
-
-# %%
-def zipped_divide(layout, tiler):
-    ### BEGIN SOLUTION (about 4 lines)
-    parts = [tl.logical_divide(mode(layout, n), Layout(tile, 1)) for n, tile in enumerate(tiler)]
-    inside = Layout(*(mode(part, 0) for part in parts))
-    outside = Layout(*(mode(part, 1) for part in parts))
-    return Layout(inside, outside)
-    ### END SOLUTION
-
-
-# %%
-check("03.5", zipped_divide)
-
 # %% [markdown]
 # Most CuTe kernels begin with `gA = cute.local_tile(mA, tile, block)`: the offset at which a block's tile begins, and
-# the layout inside, which is the same for all. In a row-major 16×32 matrix, what are they for block (0, 1) of tiles of
-# 8×16?
+# the layout inside, which is the same for all. In a row-major 16×32 matrix, **predict** both for block (0, 1) of tiles
+# of 8×16. (To CuTe a plain number n in a tiler means n:1; `tl` takes a `Layout(n, 1)`.)
 
 # %%
 tiles = tl.zipped_divide(layout("(16,32):(32,1)"), (Layout(8, 1), Layout(16, 1)))
 print(tiles(((0, 0), (0, 1))), text(mode(tiles, 0)))
 
 # %% [markdown]
-# That is half the answer about thread 17. Here is a good place to stop.
-#
+# That is half the answer about thread 17. An edge tile may extend past the end of the matrix. Click a cell to find it
+# on the other side; a hatched one has no place there.
+
+# %%
+explore_divide("(10,8):(8,1)", "(4,4)")
+
+# %% [markdown]
 # ## When CuTe is wrong
 #
-# Each law is a test that you can run, and CuTe (nvidia-cutlass-dsl 4.8.1) breaks some of them, without an error. Below
-# are four questions, each with CuTe's answer. **Predict** for each: is there a right one?
+# Each law is a test that you can run, and CuTe (nvidia-cutlass-dsl 4.8.1) breaks some of them, without an error. CuTe's
+# algebra runs on the CPU. Here `ask` puts four questions to it:
 
 # %%
 A, B, C, D = layout("(6,3):(8,2)"), layout("4:4"), layout("(6,2):(1,7)"), layout("(3,2):(2,3)")
-print("1 ∘", cute_says("composition", A, B), " law:", [A(B(i)) for i in range(4)])
-print("2 ∘", cute_says("composition", C, D), " law:", [C(D(i)) for i in range(6)])
-print("3 complement", cute_says("complement", layout("(2,2):(1,3)"), 24))
-print("4 ⊘", cute_says("logical_divide", layout("(10,2):(2,1)"), layout("4:1")))
+answers = ask([
+    ("composition", A, B),
+    ("composition", C, D),
+    ("complement", layout("(2,2):(1,3)"), 24),
+    ("logical_divide", layout("(10,2):(2,1)"), layout("4:1")),
+])  # fmt: skip
+for n, answer in enumerate(answers, 1):
+    print(n, text(answer))
+print("A(B(i)):", [A(B(i)) for i in range(4)])
+print("C(D(i)):", [C(D(i)) for i in range(6)])
 
 # %% [markdown]
 # No layout is right for any of the four.
@@ -329,46 +247,42 @@ print("4 ⊘", cute_says("logical_divide", layout("(10,2):(2,1)"), layout("4:1")
 # | | CuTe | cause | your function |
 # |---|---|---|---|
 # | 1 | 0, 32, 2, 34 | 4 does not divide 6; the quotient is rounded up to two in a column | raises |
-# | 2 | ends at 7, not 8 | each mode stays in the first column; the sum 4 + 3 carries into the second | as CuTe |
+# | 2 | ends at 7, not 8 | each mode stays in the first column; the sum 4 + 3 carries into the second | wrong, too |
 # | 3 | 4:6 | the layout is 0, 1, 3, 4: a copy must begin at 2, and collides at 3 | raises |
 # | 4 | 6 tiles, not 5 | a tile runs from one column into the next; CuTe rounds up in each | (`tl` refuses) |
 #
-# The second was said to be safe: [CuTe's
-# documentation](https://docs.nvidia.com/cutlass/media/docs/cpp/cute/02_layout_algebra.html#computing-composition) asks
-# for a B that is *injective* (it picks no element twice) to compose it mode by mode, and this one is. None of the four
-# can happen if all extents and strides are powers of two and what picks elements, B or the tile, is injective: its
-# modes then own different bits of the index, so no sum carries and every quotient is whole. Otherwise test the law:
-# `all(R(i) == A(B(i)) for i in range(size(B)))`. The cure for the fourth is zipped divide: it cuts each mode on its
+# [CuTe's
+# documentation](https://docs.nvidia.com/cutlass/media/docs/cpp/cute/02_layout_algebra.html#computing-composition)
+# allows composing mode by mode if B is *injective*, which means that it picks no element twice. The second question
+# shows that this is not enough: its B is injective.
+#
+# None of the four can happen if all extents and strides are powers of two and B, or the tile, is injective: its modes
+# then own different bits of the index, so no sum carries and every quotient is whole. Otherwise test the law:
+# `all(R(i) == A(B(i)) for i in range(size(B)))`. The cure for the fourth is zipped divide, which cuts each mode on its
 # own.
 #
 # ## Products: repeat a block
 #
 # A product builds a layout from copies. Say four threads share a 2×8 tile, four elements each. We want a layout that
 # gives each place of the tile the number thread + 4 · value. `threads`, (2,2):(2,1), numbers one element of each
-# thread; four copies of this block number the tile. (In `values`, the stride of the extent 1 is never used.)
+# thread; four copies of this block, in the order of a grid `values`, number the tile.
 #
-# The **logical product**, A ⊗ B, lists the copies of a block A in the order of a grid B. The complement A\*, with room
-# for cosize(B) copies (the bound size(A) · cosize(B)), says where they can begin:
-#
-# > (A ⊗ B)(i, j) = A(i) + A\*(B(j)): element i of copy j
+# There are two ways to pair rows with rows and columns with columns. A **blocked product** runs inside the block first,
+# so each block stays in one piece. A **raked product** runs over the copies first, so the blocks are interleaved. The
+# numbers of thread 0 are outlined. Which product gives a thread four neighbors, which it can load at once?
 
 # %%
 threads, values = layout("(2,2):(2,1)"), layout("(1,4):(4,1)")
-show_product(threads, values)
-
-# %% [markdown]
-# ⊗ gives (inside the block, which copy). To use the result as a matrix you need (row, column), so pair rows with rows
-# and columns with columns. There are two orders. A **blocked product** runs inside the block first, so each block stays
-# in one piece. A **raked product** runs over the copies first, so the blocks are interleaved. The numbers of thread 0
-# are outlined. Which product gives a thread four neighbors, which it can load at once?
-
-# %%
 products = {"blocked": tl.blocked_product(threads, values), "raked": tl.raked_product(threads, values)}
 show_layouts(products, outlined=range(0, 16, 4))
 
 # %% [markdown]
 # The raked one, so it is the one for threads. The blocked one repeats a small layout over a tile, as in notebook 04.
-# Each mode of a blocked product is a pair (block, grid), of a raked one (grid, block).
+# Both are a **logical product**, A ⊗ B, with its modes regrouped:
+#
+# > (A ⊗ B)(i, j) = A(i) + A\*(B(j)): element i of copy j
+#
+# The complement A\* says where copies of the block can begin, and B which copy comes when.
 #
 # ## Inverses: from the offset to the index
 #
@@ -383,67 +297,9 @@ R = tl.right_inverse(L)
 print(text(R), [R(k) for k in range(10)], [L(R(k)) for k in range(10)])
 
 # %% [markdown]
-# Offsets 0 to 7 are the columns of row 0, whose indices are 4 apart: 8:4. The next row is one index further: 4:1.
-# **Predict:** where does the right inverse end if the rows are padded to 16?
-
-# %%
-print(text(tl.right_inverse(layout("(4,8):(16,1)"))))
-
-# %% [markdown]
-# After row 0: no index is at offset 8.
+# Offsets 0 to 7 are the columns of row 0, whose indices are 4 apart: 8:4. The next row is one index further: 4:1. If
+# the rows were padded to 16, the inverse would end after 8:4, since no index is at offset 8.
 #
-# **Exercise 03.6** (about 4 lines). Complete `right_inverse(layout)`, for layouts that map no two indices to one
-# offset. The given code lists each mode's stride, its extent, and `apart`, the number of *indices* between its
-# elements. The loop visits the modes by ascending stride. Which of them continue the offsets without a gap, and which
-# mode of the inverse does each become?
-
-
-# %%
-def right_inverse(layout):
-    modes, apart = [], 1
-    for extent, stride in zip(flatten(layout.shape), flatten(layout.stride), strict=True):
-        if extent > 1:
-            modes.append((stride, extent, apart))
-        apart *= extent
-    kept, reach = [(1, 0)], 1  # modes (extent, stride) of the inverse; they cover the offsets below reach
-    for stride, extent, apart in sorted(modes):
-        ### BEGIN SOLUTION (about 4 lines)
-        if stride != reach:
-            break
-        kept.append((extent, apart))
-        reach *= extent
-        ### END SOLUTION
-    return tl.coalesce(Layout(*zip(*kept, strict=True)))
-
-
-# %%
-check("03.6", right_inverse)
-
-# %% [markdown]
-# ### How wide may a copy be?
-#
-# A thread moves up to 16 bytes with one instruction (32 from sm_100 on) if the elements are contiguous in *both* the
-# source A and the destination B, in the same order. So walk through A's memory in order, by its right inverse R, and
-# see where B stores the same elements: B ∘ R maps A's offsets to B's.
-
-# %%
-column_major, row_major, row_padded = layout("(4,8):(1,4)"), layout("(4,8):(8,1)"), layout("(4,8):(16,1)")
-for name, b in {"itself": row_major, "padded rows": row_padded, "columns": column_major}.items():
-    steps = tl.compose(b, tl.right_inverse(row_major))
-    together = tl.max_common_vector(row_major, b)
-    print(f"rows to {name:12} B ∘ R = {text(tl.coalesce(steps)):15} {together:3} contiguous in both")
-
-# %% [markdown]
-# If the first mode of B ∘ R is n:1, then n elements are contiguous in both, else one. That is an upper limit: an access
-# of 16 bytes also needs an address that is a multiple of 16. With rows of 65 bf16, row 1 begins at byte 130. (`n & -n`
-# is the largest power of two that divides n.)
-
-# %%
-for stride in (64, 65, 66, 68, 72):
-    row_bytes = 2 * stride
-    print(f"rows of {stride} bf16: {min(16, row_bytes & -row_bytes):2} bytes at once")
-
-# %% [markdown]
 # ## Thread-value layouts: which thread copies which element
 #
 # The last step distributes a tile over threads. Here 8×4 threads, numbered by rows, take four neighbors of a row each.
@@ -454,11 +310,11 @@ threads, values = layout("(8,4):(4,1)"), layout("(1,4):(4,1)")
 print(text(tl.raked_product(threads, values)))
 
 # %% [markdown]
-# Take (4, 6). Row 4 is (0,4) in `(1,8)`, column 6 is (2,1) in `(4,4)`, so the number is 4·4 + 2·32 + 1·1 = 81, which is
-# 17 + 32·2: value 2 of thread 17.
+# Take row 4, column 6. In the mode `(1,8)` row 4 is (0,4); in `(4,4)` column 6 is (2,1). So the number is
+# 4·4 + 2·32 + 1·1 = 81, which is 17 + 32·2: value 2 of thread 17.
 #
-# A kernel asks the other way round: thread t, value v, which element? The answer is a **thread-value layout**, TV for
-# short:
+# A kernel asks the other way round: which element is value v of thread t? The answer is a **thread-value layout**, TV
+# for short:
 #
 # > TV(t, v) = the index in the tile at which the raked product has t + size(threads) · v
 
@@ -467,7 +323,7 @@ TV = tiled_copy_view(threads, values, (8, 16)).layout
 show_tv(TV, (8, 16), title=f"{text(TV)}: who holds what of an 8×16 tile")
 
 # %% [markdown]
-# **Exercise 03.7** (about 2 lines). Write `layout_tv(threads, values)` for two compact matrices: their numbers run
+# **Exercise 03.4** (about 2 lines). Write `layout_tv(threads, values)` for two compact matrices: their numbers run
 # from 0 on, without a gap. Of this page's operators you need three.
 
 
@@ -480,28 +336,21 @@ def layout_tv(threads, values):
 
 
 # %%
-check("03.7", layout_tv)
+check("03.4", layout_tv)
 
 # %% [markdown]
-# CuTe calls it `make_layout_tv`; notebook 05 combines it with a copy instruction to a `TiledCopy`. Change the threads
-# below to `(8,4):(1,8)`. **Predict:** which of them then read row 0?
-
-# %%
-explore_tv("(8,4):(4,1)", "(1,4):(4,1)", "(8,16)")
-
-# %% [markdown]
-# Threads 0, 8, 16 and 24: neighboring threads are a row apart.
+# CuTe calls it `make_layout_tv`; notebook 05 combines it with a copy instruction to a `TiledCopy`.
 #
 # ## Thread 17 of block 1
 #
 # The matrix is 16×32, stored by rows. Each of four blocks has a tile of 8×16 and the 32 threads of the picture. Block 1
-# has tile (0, 1), which begins at column 16. In the picture, thread 17 is in row 4, and its values begin at column 4.
-# So its first element is (4, 20), at offset 4·32 + 20 = 148.
+# has tile (0, 1), which begins at column 16. **Predict** with the picture: at which offsets are the four elements of
+# thread 17?
 #
-# **Exercise 03.8** (about 3 lines). Write `thread_tile(matrix, tile, block, threads, values)`: the pair (offset,
+# **Exercise 03.5** (about 3 lines). Write `thread_tile(matrix, tile, block, threads, values)`: the pair (offset,
 # Layout). The layout takes (thread, value), and offset + Layout(thread, value) is the element's place in memory. `tile`
 # is (rows, columns), the size of threads ⊗ values; `block` is (tile row, tile column); `matrix` may be nested. (Without
-# 03.7, `tiled_copy_view(threads, values, tile).layout` has the threads' layout.)
+# 03.4, `tiled_copy_view(threads, values, tile).layout` has the threads' layout.)
 
 
 # %%
@@ -514,7 +363,7 @@ def thread_tile(matrix, tile, block, threads, values):
 
 
 # %%
-check("03.8", thread_tile)
+check("03.5", thread_tile)
 
 # %% [markdown]
 # Now let CuTe answer. It composes the tile's mode with the thread-value layout and leaves the grid of tiles (`None`):
@@ -536,20 +385,20 @@ begin, share = thread_tile(layout("(16,32):(32,1)"), (8, 16), (0, 1), threads, v
 print("yours:", [begin + share(17, value) for value in range(4)])
 
 # %% [markdown]
-# If the rows are padded to 40 elements, or the matrix is stored in blocks, only `matrix` changes. The kernels of this
-# course do these two steps with `cute.local_tile` and `partition_S` (notebook 05).
+# In the picture, thread 17 is in row 4 and begins at column 4, so its first element is (4, 20), at 4·32 + 20 = 148. If
+# the rows are padded to 40 elements, or the matrix is stored in blocks, only `matrix` changes. The kernels
+# of this course do these two steps with `cute.local_tile` and `partition_S` (notebook 05).
 #
 # ## What to remember
 #
 # | operator | law | in a kernel |
 # |---|---|---|
-# | coalesce(A) | same function, fewest modes | find contiguous elements |
 # | A ∘ B | R(i) = A(B(i)) | read A in another order; memory ∘ TV |
 # | complement L\* | L(i) + L\*(j): every offset once | where tiles and copies begin |
 # | A ⊘ B | R(i, j) = A(B(i) + B\*(j)) | tiles for blocks |
 # | zipped divide | R(inside, outside) = A(inside + tile · outside) | `local_tile` |
 # | A ⊗ B; blocked, raked | R(i, j) = A(i) + A\*(B(j)) | warps out of threads, tiles out of atoms |
-# | right inverse | A(R(k)) = k | the width of a copy |
+# | right inverse | A(R(k)) = k | from a picture of threads to their elements |
 # | layout_tv(T, V) | right inverse of the raked product | a `TiledCopy`'s threads and values |
 #
 # - Each law is a test that you can run: CuTe does not always obey it.

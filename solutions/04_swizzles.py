@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 65
+#     minutes: 55
 #     summary: Why a tile can take 32 passes to read where one is enough, and two cures, padding and swizzling.
 # ---
 
@@ -18,7 +18,7 @@
 # > **After this page you can** count the wavefronts of an access, choose a padding or a swizzle for a tile, and compute
 # > the address of an element of a swizzled tile.
 # >
-# > **It takes** about 65 minutes, without a GPU.
+# > **It takes** about 55 minutes, without a GPU.
 
 # %%
 from tensor_layouts import Layout, Swizzle, compose, cosize
@@ -80,13 +80,10 @@ check("04.1", wavefronts)
 # %% [markdown]
 # From here on the page counts with `memory.wavefronts`, which takes offsets in elements, as layouts give them.
 #
-# **Keep this:** count *different words in one bank*, group by group.
-
-# %% [markdown]
 # ## Padding
 #
 # One cure makes the rows longer than necessary. With a stride of 33 instead of 32, each row starts one bank further,
-# and a column of 32 rows uses all 32 banks. Here are the first eight:
+# and a column of 32 rows uses all 32 banks. Here are the first eight rows:
 
 # %%
 show_banks("(8,32):(33,1)", access=[(lane, 0) for lane in range(8)])
@@ -95,7 +92,7 @@ show_banks("(8,32):(33,1)", access=[(lane, 0) for lane in range(8)])
 # The price is memory: one word per row. For vectors the price is higher, because a 16-byte access needs a 16-byte
 # aligned address. Take the tile that feeds the tensor cores from notebook 10 on, 128×64 values of bf16 (2 bytes). Eight
 # lanes at a time read 16 bytes each, from the same columns of eight consecutive rows. **Predict** which of these
-# strides avoids all conflicts. Why not 65?
+# strides avoids all conflicts.
 
 # %%
 for stride in (64, 65, 66, 68, 72, 80):
@@ -105,30 +102,12 @@ for stride in (64, 65, 66, 68, 72, 80):
     print(f"stride {stride}: {cost:>11}   {128 * (stride - 64) * 2:5} bytes of padding")
 
 # %% [markdown]
-# **Exercise 04.2** (about 4 lines). Write `padded_stride(columns, element_bytes, vector_bytes)`: the smallest row
-# stride, in elements, that holds the columns, aligns every row to a vector, and lets the lanes of a warp read a column
-# of vectors, one from each row, without a conflict. `vector_bytes` is 4, 8 or 16, and `element_bytes` divides it. For
-# `(32, 4, 4)` the stride is 33.
-
-
-# %%
-def padded_stride(columns, element_bytes, vector_bytes):
-    ### BEGIN SOLUTION (about 4 lines)
-    vectors = -(-columns * element_bytes // vector_bytes)
-    if vectors % 2 == 0:
-        vectors += 1
-    return vectors * vector_bytes // element_bytes
-    ### END SOLUTION
-
-
-# %%
-check("04.2", padded_stride)
-
-# %% [markdown]
-# For the bf16 tile, padding costs one eighth more memory, in kernels that are short of it. TMA, the copy engine of
-# Hopper GPUs, cannot pad: it writes the rows of a tile one directly after the other.
-
-# %% [markdown]
+# 72 elements are 9 vectors of 16 bytes. The banks hold 8 vectors, so with an odd number in a row, eight rows begin at
+# eight different places in the banks. With an even number, as 10 for 80, some rows share a place.
+#
+# So padding costs this tile one eighth more memory, in kernels that are short of it. And TMA, the copy engine of Hopper
+# GPUs, cannot pad: it writes the rows of a tile one directly after the other.
+#
 # ## Swizzling: move chunks inside their row
 #
 # Eight lanes times 16 bytes are one wavefront. So divide each row into **chunks** of 16 bytes: the banks are eight
@@ -182,10 +161,9 @@ explore_swizzle()
 #
 # </details>
 #
-# **Keep this:** a swizzle maps offsets to offsets. It is composed with a layout on its right, σ ∘ L. The code that
+# A swizzle maps offsets to offsets. It is composed with a layout on its right, σ ∘ L. The code that
 # writes the tile and the code that reads it use the same σ ∘ L, so you can exchange σ without touching either.
-
-# %% [markdown]
+#
 # ## In a kernel
 #
 # One warp transposes 32×32 values of fp32 through shared memory. It writes rows of the tile and reads columns, each by
@@ -238,9 +216,8 @@ explain(transposing(row_stride=32, swizzled_by=(0, 2, 3)), src, dst)
 # a number is a thread, a column is a bank, a row is 128 bytes, and each shade is a wavefront. Threads 0 to 7, the first
 # group, need the same four banks, so they take eight wavefronts instead of one; so does each other group.
 #
-# Now the two cures: the stride that `padded_stride(32, 4, 16)` gives, 36, and ⟨3,2,3⟩, which keeps four words together.
-# Then a stride and a swizzle for single words. **Predict:** which of the four have a conflict, and which keep the 8
-# reads?
+# Now the two cures: a stride of 36 words, which is 9 vectors, and ⟨3,2,3⟩, which keeps four words together. Then a
+# stride and a swizzle for single words. **Predict:** which of the four have a conflict, and which keep the 8 reads?
 
 # %%
 for row_stride, swizzled_by in ((36, (0, 2, 3)), (32, (3, 2, 3)), (33, (0, 2, 3)), (32, (5, 0, 5))):
@@ -274,7 +251,7 @@ for row_bytes in (32, 64, 128, 256, 512):
 # - **B**, a log₂: how many rows collide?
 # - **S**, in bits: how far above the chunk's lowest bit are the bits that distinguish colliding rows?
 #
-# **Exercise 04.3** (about 4 lines). Write `choose_swizzle(row_bytes, element_bytes, vector_bytes)`: the tuple `(B, M,
+# **Exercise 04.2** (about 4 lines). Write `choose_swizzle(row_bytes, element_bytes, vector_bytes)`: the tuple `(B, M,
 # S)` with the fewest bits for a tile whose lanes each read one vector, down any column, one from each row. A group of
 # lanes then takes one wavefront. The three arguments are powers of two: `row_bytes` is 32 or more, and `vector_bytes`
 # is 4, 8 or 16.
@@ -292,18 +269,13 @@ def choose_swizzle(row_bytes, element_bytes, vector_bytes):
 
 
 # %%
-check("04.3", choose_swizzle)
+check("04.2", choose_swizzle)
 
 # %% [markdown]
 # For chunks of 16 bytes, TMA and Hopper's tensor cores offer the swizzles for rows of 128, 64 and 32 bytes, and call
 # them 128B, 64B and 32B. They swizzle bits of the *address*, σ ∘ L those of the offset. Both agree where the tile
-# begins at a multiple of 1,024 bytes. Here is 64B: two neighboring rows, side by side in the banks, have the same
-# order.
-
-# %%
-show_swizzle((2, 3, 3), "(8,32):(32,1)")
-
-# %% [markdown]
+# begins at a multiple of 1,024 bytes.
+#
 # ## A tile of atoms
 #
 # The swizzles end at rows of 128 bytes. A wider tile is made of **atoms**, small layouts that are repeated over it. The
@@ -314,7 +286,7 @@ show_swizzle((2, 3, 3), "(8,32):(32,1)")
 # at offset 512. That is bit 9, and ⟨3,3,3⟩ uses bits 3 to 8 only, so each atom is swizzled alike. In a wider tile, the
 # next 64 columns are another stack, behind the whole first one.
 #
-# **Exercise 04.4** (about 4 lines). Write `tile_offset(row, column)`: the offset, in elements, of an element of a tile
+# **Exercise 04.3** (about 4 lines). Write `tile_offset(row, column)`: the offset, in elements, of an element of a tile
 # of such stacks, in plain integer arithmetic, as a kernel computes it. The tile has 128 rows and any number of columns.
 
 
@@ -329,7 +301,7 @@ def tile_offset(row, column):
 
 
 # %%
-check("04.4", tile_offset)
+check("04.3", tile_offset)
 
 # %% [markdown]
 # In code you compose: `tile_to_shape` repeats the atom. The CuTe DSL agrees.
@@ -401,7 +373,7 @@ show_sweep("tile_layouts", predicted, written=counters.SHARED_WRITTEN, read=coun
 # - M is log₂ of the elements that a lane moves at once, B of the rows that collide, and S the distance from the chunk's
 #   bits to the bits of those rows.
 #
-# **Next:** [notebook 05](05_copy_kernels.ipynb), where your transpose reads its columns through a swizzled tile.
+# Next: [05](05_copy_kernels.ipynb), where your transpose reads its columns through a swizzled tile.
 #
 # ## Test yourself
 #

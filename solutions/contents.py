@@ -21,6 +21,6 @@ from tutorlib import show_figure
 show_figure("ladder")
 
 # %%
-from tutorlib.notebook.contents import show_contents
+from tutorlib.notebook.course_table import show_contents
 
 show_contents()

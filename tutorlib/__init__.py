@@ -21,7 +21,7 @@ NAMES = {  # module → its functions, classes, constants and submodules that pa
     "draw.banks": "show_banks show_swizzle",
     "draw.layouts": (
         "show_complement show_divide show_layout show_layouts show_memory show_path show_picked show_pictures "
-        "show_product show_tv show_tvs"
+        "show_tv show_tvs"
     ),
     "draw.machines": (
         "show_blackwell show_block show_handover show_machine show_mbarrier show_pair show_sm "
@@ -40,7 +40,7 @@ NAMES = {  # module → its functions, classes, constants and submodules that pa
         "explore_tile_space explore_timeline explore_tv"
     ),
     "layouts.notation": "layout text",
-    "layouts.oracle": "Refused ask",
+    "layouts.oracle": "ask",
     "layouts.views": "tiled_copy_view",
     "machine": "device",
     "machine.features": "TCGEN05 TMA WGMMA hardware_of",

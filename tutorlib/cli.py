@@ -169,10 +169,10 @@ def progress() -> None:
     """Show your points so far: the best result of `check` for each exercise on this machine."""
     from rich.markdown import Markdown
 
-    from tutorlib.notebook import contents
+    from tutorlib.notebook import course_table
     from tutorlib.notebook.standing import best, course_of, heads
 
-    table = contents.progress(course_of(best(), heads()))
+    table = course_table.progress(course_of(best(), heads()))
     out.print(Markdown(re.sub(r"<br>.*?(?= \|)", "", table)), soft_wrap=False)  # a line for each page
 
 
@@ -188,13 +188,13 @@ def doctor() -> None:
 @app.command()
 def calibrate(names: Names = None) -> None:
     """Measure the solutions on this GPU and make their speeds the targets of its architecture."""
-    from tutorlib.course import evidence
+    from tutorlib.course import measure_solutions
     from tutorlib.measuring import results
 
     need_gpu()
-    timed = [name for name in chosen(names or []) if evidence.timed_exercises(name)]
-    outcomes = [outcome for name in timed for outcome in evidence.grade_solutions(name)]
-    problems = evidence.save_targets(outcomes, overwrite=True)
+    timed = [name for name in chosen(names or []) if measure_solutions.timed_exercises(name)]
+    outcomes = [outcome for name in timed for outcome in measure_solutions.grade_solutions(name)]
+    problems = measure_solutions.save_targets(outcomes, overwrite=True)
     for outcome in outcomes:
         if ratio := results.target_ratio(need_gpu()["arch"], outcome.id):
             out.print(f"{outcome.id}  {ratio:.3f}", markup=False)
@@ -207,21 +207,23 @@ def evidence(names: Names = None) -> None:
     """Measure the solutions on this GPU and execute them: figures/data/GPU.json, notebooks, docs/results.md."""
     from nbclient.exceptions import CellExecutionError
 
-    from tutorlib.course import contents, evidence
+    from tutorlib.course import contents, measure_solutions
 
     need_gpu()
     wanted = chosen(names or [])
     outcomes = {}
     for name in wanted:
         out.print(f"measuring {name}", markup=False)
-        outcomes[name] = evidence.grade_solutions(name)
-    written = evidence.collect(outcomes).write()
+        outcomes[name] = measure_solutions.grade_solutions(name)
+    written = measure_solutions.collect(outcomes).write()
     out.print(f"wrote {written}", markup=False)
-    problems = evidence.save_targets([outcome for of_page in outcomes.values() for outcome in of_page], overwrite=False)
+    problems = measure_solutions.save_targets(
+        [outcome for of_page in outcomes.values() for outcome in of_page], overwrite=False
+    )
     for name in wanted:
         out.print(f"executing {name}", markup=False)
         try:
-            evidence.execute_page(name, written)
+            measure_solutions.execute_page(name, written)
         except CellExecutionError as failure:
             problems.append(f"{name}: {failure.ename}: {failure.evalue}")
     write_stale(contents.build(), check=False)

@@ -22,12 +22,12 @@ from tutorlib.checking.exercise import Outcome
 from tutorlib.course import build, contents
 from tutorlib.course.build import mark_unrun, student_notebook
 from tutorlib.course.contents import read_head
-from tutorlib.course.evidence import code_sha256
 from tutorlib.course.glossary import GLOSSARY, TERMS, anchor, glossary_page, link_terms, prose, section
+from tutorlib.course.measure_solutions import code_sha256
 from tutorlib.course.source import BuildError, SourceCell, parse, read
 from tutorlib.exercises import find, of_notebook
 from tutorlib.measuring.results import Result, Results
-from tutorlib.notebook.contents import show_contents
+from tutorlib.notebook.course_table import show_contents
 from tutorlib.notebook.standing import PROGRESS, Head, record
 from tutorlib.paths import NOTEBOOKS, ROOT, SOLUTIONS, notebook_names
 
@@ -47,7 +47,7 @@ PAGE = """\
 # # Contents
 
 # %%
-from tutorlib.notebook.contents import show_contents
+from tutorlib.notebook.course_table import show_contents
 
 show_contents()
 """
@@ -143,7 +143,7 @@ class TestWhatItShows:
         for id, status, got in (("01.1", "passed", 3), ("01.2", "partial", 1), ("02.1", "not_run", 0)):
             record(Outcome(id, "", status, got, 3, ""))
         text = shown()
-        assert f"| 4 / {sum(one.points for one in of_notebook('01_layouts'))} | ✓◐····· |" in text
+        assert f"| 4 / {sum(one.points for one in of_notebook('01_layouts'))} | ✓◐··· |" in text
         assert "◐ partly right" in text
 
 

@@ -180,7 +180,6 @@ PICTURES = {
     "divide past the edge": lambda: tutorlib.show_divide("(10,6):(6,1)", (4, 2)),
     "divide by a layout": lambda: tutorlib.show_divide("(8,8)", "4:2"),
     "complement": lambda: tutorlib.show_complement("(2,2):(1,6)", 24),
-    "product": lambda: tutorlib.show_product("(2,2):(2,1)", "(3,2):(2,1)"),
     "banks": lambda: tutorlib.show_banks("(32,32):(32,1)", [(lane, 0) for lane in range(32)]),
     "bank vectors": lambda: tutorlib.show_banks("(8,64):(64,1)", [(row, 0) for row in range(8)], 2, 8),
     "swizzle": lambda: tutorlib.show_swizzle((3, 3, 3), "(8,64):(64,1)"),

@@ -26,8 +26,8 @@ from tutorlib.paths import NOTEBOOKS, ROOT, notebook_names
 EXERCISES = [exercise for name in notebook_names() for exercise in of_notebook(name)]
 CALLED = [exercise.id for exercise in EXERCISES if isinstance(exercise, ValueExercise)]
 TABLES_ARE_ANSWERS = {
-    "01.4": "the page shows three pictures, and each has a name",
-    "04.3": "there are few lengths of rows and sizes of elements and vectors",
+    "01.3": "the page shows three pictures, and each has a name",
+    "04.2": "there are few lengths of rows and sizes of elements and vectors",
     "10.2": "a warp has 32 lanes",
 }
 MANY_SECONDS = ("10.6",)
@@ -160,7 +160,7 @@ needs_bubblewrap = pytest.mark.skipif(bool(sandbox.why_open()), reason="needs bu
 
 # Exercise → how it names the function, and the answer's cell. Each gives a right result.
 NAMING = {
-    "03.3": (
+    "03.2": (
         "by another name",
         """
         from tensor_layouts import compose as theirs
@@ -169,11 +169,11 @@ NAMING = {
             return theirs(a, b)
         """,
     ),
-    "03.5": (
+    "03.3": (
         "in a string",
         """
-        def zipped_divide(layout, tiler):
-            return getattr(tl, "zipped_divide")(layout, tuple(Layout(tile, 1) for tile in tiler))
+        def complement(layout, bound):
+            return getattr(tl, "complement")(layout, bound)
         """,
     ),
 }
@@ -211,13 +211,13 @@ HONEST = {
         def transposing(rows, columns):
             return pool.submit(tl.compose, Layout(rows * columns, 1), Layout((columns, rows), (rows, 1))).result()
         """,
-    "03.5": """
-        def zipped_divide(layout, tiler):
+    "03.4": """
+        def layout_tv(threads, values):
             try:
                 tl.compose(Layout((4, 6), (1, 10)), Layout(5, 3))
             except tl.LayoutError:
-                parts = [tl.logical_divide(mode(layout, n), Layout(tile, 1)) for n, tile in enumerate(tiler)]
-                return Layout(*(Layout(*(mode(part, half) for part in parts)) for half in (0, 1)))
+                inverse = tl.right_inverse(tl.raked_product(threads, values))
+                return tl.compose(inverse, Layout((size(threads), size(values))))
         """,
 }
 

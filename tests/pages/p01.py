@@ -38,16 +38,6 @@ def strides(shape):
 
 
 @right("01.2")
-def in_tensors(index, shape):
-    """A list of tensors without axes."""
-    coord = []
-    for extent in shape:
-        coord.append(torch.tensor(index % extent))
-        index //= extent
-    return coord
-
-
-@right("01.3")
 def flattened_first(index, shape, stride):
     """No recursion: flat modes."""
     total = 0
@@ -55,14 +45,6 @@ def flattened_first(index, shape, stride):
         index, at = divmod(index, extent)
         total += at * step
     return total
-
-
-@right("01.7")
-def in_nested_brackets(layout, coord):
-    """The free modes as (rows, columns) of plain extents where they are plain."""
-    offset = sum(mode(layout, n)(at) for n, at in enumerate(coord) if at is not None)
-    free = [mode(layout, n) for n in range(rank(layout)) if coord[n] is None]
-    return offset, Layout(*free) if len(free) > 1 else free.pop()
 
 
 def flat_offset(index, shape, stride):
@@ -97,7 +79,6 @@ def words_to_layout(what, m, n):
     return {
         "diagonal": Layout(m, n + 1),
         "windows": Layout((m, n - 3, 4), (n, 1, 1)),
-        "doubled": Layout((m, (2, n)), (n, (0, 1))),
         "tiles": Layout(((2, m // 2), (4, n // 4)), ((4, 8), (1, 4 * m))),
     }[what]
 
@@ -110,26 +91,3 @@ def drawn(name, **other):
         "C": Layout((8, (2, 4)), (4, (0, 1))),
     }
     return (right | other)[name]
-
-
-def slice_of(layout, coord):
-    """The right slice."""
-    modes = [mode(layout, n) for n in range(rank(layout))]
-    free = [part for part, at in zip(modes, coord, strict=True) if at is None]
-    offset = sum(part(at) for part, at in zip(modes, coord, strict=True) if at is not None)
-    return offset, free[0] if len(free) == 1 else Layout(*free)
-
-
-@wrong("01.7", "raised")
-def by_the_strides(layout, coord):
-    """Multiplies by the stride: a nested mode has several."""
-    free = [mode(layout, n) for n, at in enumerate(coord) if at is None]
-    offset = sum(at * layout.stride[n] for n, at in enumerate(coord) if at is not None)
-    return offset, free[0] if len(free) == 1 else Layout(*free)
-
-
-@wrong("01.7", "library")
-def library_slices(layout, coord):
-    """Has tensor_layouts do it."""
-    free, offset = tl.slice_and_offset(coord, layout)
-    return offset, free

@@ -32,13 +32,17 @@ def test_an_answer_of_another_kind_gets_no_points_and_a_sentence(exercise, nothi
     assert len(outcome.message.splitlines()) > 1
 
 
+def is_right_inverse(got, layout):
+    return None if [layout(got(k)) for k in range(size(got))] == list(range(size(tl.right_inverse(layout)))) else "no"
+
+
 @pytest.mark.parametrize(
     ("operation", "law", "draw"),
     [
-        ("coalesce", laws.coalesced(tl.coalesce), laws.one_layout),
+        ("coalesce", same_function(tl.coalesce), laws.one_layout),
         ("composition", same_function(composed, lambda want, a, b: b.shape), laws.composable),
         ("logical_divide", same_function(tl.logical_divide, by_mode), laws.composable),
-        ("right_inverse", laws.is_right_inverse, laws.one_layout),
+        ("right_inverse", is_right_inverse, laws.one_layout),
     ],
 )
 def test_cute_obeys_each_law(operation, law, draw):
@@ -148,7 +152,7 @@ def test_modes_of_extent_1_keep_a_stride_in_cute_alone():
     kept, refused = ask([("composition", a, b), ("composition", a, uneven)])
     assert kept == Layout((4, 1), (8, 1))
     assert isinstance(refused, Refused)
-    compose = solved("03.3")
+    compose = solved("03.2")
     assert compose(a, b) == compose(a, uneven) == Layout((4, 1), (8, 0))
 
 

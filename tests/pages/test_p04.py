@@ -59,7 +59,7 @@ SWIZZLES = [(b, m, s) for b, m, s in product(range(1, 4), range(5), range(1, 6))
 OFFSETS = [*range(0, 4096, 37), 1, 8, 64, 72, 511, 512, 4095]
 
 
-# Wavefronts and padding
+# Wavefronts
 
 
 @given(st.data())
@@ -101,20 +101,6 @@ KNOWN = [
 @pytest.mark.parametrize(("address", "width", "wanted"), [case[1:] for case in KNOWN], ids=[case[0] for case in KNOWN])
 def test_wavefronts_of_known_accesses(address, width, wanted):
     assert solution("wavefronts")([address(lane) for lane in LANES], width) == wanted
-
-
-@given(st.integers(1, 300), st.sampled_from([1, 2, 4]), st.sampled_from([4, 8, 16]))
-@settings(max_examples=150)
-def test_a_padded_stride_is_the_least_that_works(columns, element_bytes, vector_bytes):
-    def works(stride):
-        if stride * element_bytes % vector_bytes:
-            return False
-        lanes = min(32, 128 // vector_bytes)
-        return n03.wavefronts([stride * element_bytes * row for row in range(lanes)], vector_bytes) == 1
-
-    least = next(stride for stride in range(columns, columns + 300) if works(stride))
-    assert solution("padded_stride")(columns, element_bytes, vector_bytes) == least
-    assert n03.padded_stride(columns, element_bytes, vector_bytes) == least
 
 
 # Swizzles

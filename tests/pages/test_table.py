@@ -13,7 +13,7 @@ from tutorlib.kernels.ampere.main_loops import single_buffer
 from tutorlib.kernels.ampere.thread_share import make_operands
 
 TABLE = """\
-01.6 an offset is a sum
+01.5 an offset is a sum
   right | = sum(map(mul, shape, stride))
   * gives, case | = shape[0] * stride[0]
 
@@ -29,8 +29,8 @@ def answer(exercise, text, **names):
 def test_a_table_is_read(tmp_path):
     (tmp_path / "p01.txt").write_text(TABLE, encoding="utf-8")
     teaches, (right, wrong, change) = read_rows(tmp_path / "p01.txt", {"mul": lambda a, b: a * b})
-    assert teaches == {"01.6": "an offset is a sum", "05.5": "a swizzle"}
-    assert (right.exercise, right.kinds, right.lesson, right.function((1, 2), (3, 4))) == ("01.6", set(), False, 11)
+    assert teaches == {"01.5": "an offset is a sum", "05.5": "a swizzle"}
+    assert (right.exercise, right.kinds, right.lesson, right.function((1, 2), (3, 4))) == ("01.5", set(), False, 11)
     assert (wrong.kinds, wrong.lesson, wrong.function((1, 2), (3, 4))) == ({"gives", "case"}, True, 3)
     assert (change.exercise, change.name) == ("05.5", "make_swizzle_5_0_6_make_swizzle_5_0_7")
 
@@ -48,13 +48,13 @@ def test_a_table_is_read(tmp_path):
 )
 def test_a_row_is_an_answer(text, gives, monkeypatch):
     page = "def offset_range(shape, stride):\n    return sum(c * d for c, d in zip(shape, stride, strict=True))"
-    monkeypatch.setattr("tests.pages.table.cell", {"01.6": page}.__getitem__)
+    monkeypatch.setattr("tests.pages.table.cell", {"01.5": page}.__getitem__)
     monkeypatch.setattr("tests.pages.table.page", lambda number: page)
-    assert answer("01.6", text, more=7, product=base_of(product))((1, 2), (3, 4)) == gives
+    assert answer("01.5", text, more=7, product=base_of(product))((1, 2), (3, 4)) == gives
 
 
 def test_an_expression_may_call_a_helper_that_is_named_like_the_answer():
-    assert answer("01.6", "= 1 + offset_range(shape, stride)", offset_range=product)((1, 2), (3, 4)) == 12
+    assert answer("01.5", "= 1 + offset_range(shape, stride)", offset_range=product)((1, 2), (3, 4)) == 12
 
 
 def product(shape, stride):

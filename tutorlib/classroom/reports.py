@@ -25,7 +25,7 @@ from tutorlib.classroom.gradebook import Judged
 from tutorlib.classroom.grades import MISSING, Classroom, Grade
 from tutorlib.exercises import find
 from tutorlib.grading.limited_process import Allowance, Exceeded, in_child
-from tutorlib.notebook.contents import WORDS as STATES
+from tutorlib.notebook.course_table import WORDS as STATES
 
 TEMPLATES = Path(__file__).with_name("templates")
 StateShown = Status | Literal["unwritten"]

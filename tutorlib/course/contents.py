@@ -11,11 +11,11 @@ from nbformat import NotebookNode, v4
 from tutorlib.checking.exercise import Exercise
 from tutorlib.course import glossary
 from tutorlib.course.build import student_notebook, text_of
-from tutorlib.course.evidence import code_sha256
+from tutorlib.course.measure_solutions import code_sha256
 from tutorlib.course.source import BuildError, parse, read
 from tutorlib.exercises import find, of_notebook
 from tutorlib.measuring.results import Result, Results, all_results
-from tutorlib.notebook.contents import Column, available, linked, paths, table
+from tutorlib.notebook.course_table import Column, available, linked, paths, table
 from tutorlib.notebook.measured import show_ratio
 from tutorlib.notebook.standing import CONTENTS, Course, Head, course_of
 from tutorlib.paths import NOTEBOOKS, ROOT, SOLUTIONS

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import chain, repeat
 from typing import Any
 
-from tensor_layouts import Layout, Swizzle, complement, compose, crd2flat, idx2crd, logical_product, mode, size
+from tensor_layouts import Layout, Swizzle, complement, compose, crd2flat, idx2crd, mode, size
 
 from tutorlib.draw.grid import CELL, CellGrid, Picture, figure
 from tutorlib.draw.palette import CATEGORIES, EMPTY, category, ramp
@@ -249,26 +249,6 @@ def show_complement(source: Any, bound: int) -> Picture:
         outlined=frozenset((offset // wrap, offset % wrap) for offset in own),
     )
     return figure([grid])
-
-
-def show_product(a: Any, b: Any) -> Picture:
-    """Block a, the starts of its copies, and the logical product: inside the block × which copy, colored by copy."""
-    block, copies = layout(a), layout(b)
-    product = logical_product(block, copies)
-    starts = mode(product, 1)
-    rows, columns = map(size, modes(starts.shape))
-    by_copy = [[category(row + column * rows) for column in range(columns)] for row in range(rows)]
-    inside, copied = map(size, product.shape)
-    grids = (
-        layout_grid(block, f"a = {text(block)}\nthe block", colors=[[category(0)] * len(row) for row in matrix(block)]),
-        layout_grid(starts, f"b = {text(copies)}\nstart of each copy: {text(starts)}", colors=by_copy),
-        layout_grid(
-            product,
-            f"product = {text(product)}\ninside the block (down) × which copy (across), in color{repeated(copied)}",
-            colors=[[category(copy) for copy in range(copied)] for _ in range(inside)],
-        ),
-    )
-    return figure(grids)
 
 
 # Threads and values ---------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from functools import wraps
 from random import Random
 from typing import Any
 
-from tensor_layouts import Layout, compatible, cosize, flatten, idx2crd, mode, rank, right_inverse, size, unwrap
+from tensor_layouts import Layout, compatible, cosize, flatten, idx2crd, mode, rank, size, unwrap
 
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.randomness import Drawn, beside
@@ -27,10 +27,7 @@ class LayoutFlaw(FailureKind):
 
     MODES = "other modes"
     OFFSET = "another offset"
-    WRITTEN = "written otherwise"
     NO_PAIR = "no pair"
-    NO_INVERSE = "no inverse"
-    TOO_SHORT = "inverse too short"
     NOT_REFUSED = "not refused"
 
 
@@ -50,11 +47,6 @@ def extents(layout: Layout) -> tuple[int, ...]:
 def by_mode(want: Layout, *args: Any) -> Shape:
     """The one where R must have modes of the same sizes."""
     return extents(want)
-
-
-def by_halves(want: Layout, *args: Any) -> Shape:
-    """The one where their own modes must, too: ((4, 4), (4, 2)) of tiles of a matrix."""
-    return tuple(extents(mode(want, n)) for n in range(rank(want)))
 
 
 def its_own(want: Layout, *args: Any) -> Shape:
@@ -103,41 +95,6 @@ def offset_and_layout(reference: Answer, shape: Callable[..., Shape] = its_own) 
         return f"it begins at {first}, not at {start}" if start != first else same_function(lambda: want, shape)(within)
 
     return holds
-
-
-def coalesced(reference: Answer) -> Law:
-    """The law that R is the layout that `reference` returns: flat, with as few modes as there can be."""
-    same = same_function(reference)
-
-    def holds(got: Any, layout: Layout) -> str | None:
-        if broken := same(got, layout):
-            return broken
-        want = reference(layout)
-        if (got.shape, got.stride) == (want.shape, want.stride):
-            return None
-        what = f"it is the right function; flat, with as few modes as there can be, it is {text(want)}"
-        return Flaw(what, LayoutFlaw.WRITTEN)
-
-    return holds
-
-
-def is_right_inverse(got: Any, layout: Layout) -> str | None:
-    """A(R(k)) == k for every k below size(R), and R is as long as it can be.
-
-    The post-condition of right_inverse in the CuTe docs. An offset may have several indices: R may name any.
-    """
-    if not isinstance(got, Layout):
-        return "it should be a Layout"
-    whole = offsets(layout)
-    for k in range(size(got)):  # of any size: it is not worked out at once
-        if (index := got(k)) not in range(size(layout)):
-            return f"it sends offset {k} to index {index}, and the layout has {size(layout)}"
-        if whole[index] != k:
-            what = f"it sends offset {k} to index {index}, where the layout has {whole[index]}"
-            return Flaw(what, LayoutFlaw.NO_INVERSE)
-    if size(got) < size(right_inverse(layout)):
-        return Flaw(f"it ends at offset {size(got)}, and the layout goes on without a gap", LayoutFlaw.TOO_SHORT)
-    return None
 
 
 def refuses(name: str, why: str, *written: str, valid: Draw) -> Case:

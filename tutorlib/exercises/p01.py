@@ -9,11 +9,11 @@ from random import Random
 
 import numpy as np
 import tensor_layouts as tl
-from tensor_layouts import Layout, crd2offset, flatten, idx2crd, mode, rank, size
+from tensor_layouts import Layout, crd2offset, flatten, size
 
 from tutorlib.checking.randomness import Drawn, beside
-from tutorlib.exercises.layout_laws import by_mode, offset_and_layout, same_function, scaled
-from tutorlib.exercises.values import Draw, drawn, of_tl, value_exercise
+from tutorlib.exercises.layout_laws import by_mode, same_function
+from tutorlib.exercises.values import drawn, of_tl, value_exercise
 from tutorlib.layouts.matrix import PICTURES
 
 # References -----------------------------------------------------------------------------------------------------------
@@ -24,10 +24,6 @@ def compact(shape: tuple[int, ...], order: str) -> tuple[int, ...]:
     return np.empty(shape, dtype=np.int8, order="C" if order == "row" else "F").strides
 
 
-def coordinate(index: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(idx2crd(index, shape)) if len(shape) > 1 else (index,)
-
-
 def described(what: str, m: int, n: int) -> Layout:
     """Views of a row-major matrix, and one that is stored in 2×4 tiles; see the page."""
     match what:
@@ -35,8 +31,6 @@ def described(what: str, m: int, n: int) -> Layout:
             return Layout(m, n + 1)
         case "windows":
             return Layout((m, n - 3, 4), (n, 1, 1))
-        case "doubled":
-            return Layout((m, (2, n)), (n, (0, 1)))
         case _:
             return tiled(m, n, (4, 8), (1, 4 * m))
 
@@ -56,11 +50,6 @@ def offset_range(shape: tuple[int, ...], stride: tuple[int, ...]) -> tuple[int, 
     return sum(min(end, 0) for end in ends), sum(max(end, 0) for end in ends)
 
 
-def sliced(layout: Layout, coord: tuple[int | None, ...]) -> tuple[int, Layout]:
-    free = [mode(layout, n) for n in range(rank(layout)) if coord[n] is None]
-    return layout(*(at or 0 for at in coord)), free[0] if len(free) == 1 else Layout(*free)
-
-
 def cells(name: str) -> list[int]:
     """The numbers in a picture's cells, column after column."""
     return [number for column in zip(*PICTURES[name], strict=True) for number in column]
@@ -71,16 +60,6 @@ def cells(name: str) -> list[int]:
 
 def random_shape(rng: Random, rank: int = 3, largest: int = 7) -> tuple[int, ...]:
     return tuple(rng.randint(1, largest) for _ in range(rng.randint(1, rank)))
-
-
-def indexed(shape: Callable[[Random], tuple]) -> Draw:
-    """Calls with an index into a shape."""
-
-    def draw(rng: Random) -> tuple:
-        extents = shape(rng)
-        return rng.randrange(prod(extents)), extents
-
-    return draw
 
 
 def random_nested(rng: Random, depth: int = 2) -> tuple[tuple, tuple]:
@@ -164,27 +143,7 @@ EXERCISES = (
         },
     ),
     value_exercise(
-        ("01.2", "coordinate", 2),
-        coordinate,
-        {
-            "(4,3)": beside(
-                [(n, (4, 3)) for n in range(12)], indexed(lambda rng: (rng.randint(2, 9), rng.randint(2, 9)))
-            ),
-            "one mode": beside([(5, (8,)), (0, (3,))], indexed(lambda rng: (rng.randint(1, 99),))),
-            # and more coordinates than any memory has room for
-            "random shapes": drawn(31, indexed(random_shape), 40, [(2**61 + 7, (4, 2**60))]),
-        },
-        mistakes={
-            "numpy_order": lambda index, shape: tuple(int(c) for c in np.unravel_index(index, shape)),
-            "undivided": lambda index, shape: tuple(index % extent for extent in shape),
-        },
-        library={
-            **of_tl("idx2crd", "crd2crd"),
-            **{"tl.iter_layout": "iter_layout", "a Layout": Layout.__call__, "unravel_index": "unravel_index"},
-        },
-    ),
-    value_exercise(
-        ("01.3", "offset_at", 3),
+        ("01.2", "offset_at", 3),
         crd2offset,
         {
             "flat shapes": beside([(n, (4, 3), (3, 1)) for n in range(12)], flat),
@@ -199,26 +158,25 @@ EXERCISES = (
         library={**of_tl("crd2offset", "crd2idx", "idx2crd"), **CALLED},
     ),
     value_exercise(
-        ("01.4", "picture", 3),
+        ("01.3", "picture", 3),
         None,
         {f"picture {name}": [(name,)] for name in PICTURES},
         holds=same_function(cells, lambda want, name: (len(PICTURES[name]), len(PICTURES[name][0]))),
     ),
     value_exercise(
-        ("01.5", "described", 4),
+        ("01.4", "described", 3),
         None,
-        {what: small_matrix(what) for what in ("diagonal", "windows", "doubled", "tiles")},
+        {what: small_matrix(what) for what in ("diagonal", "windows", "tiles")},
         holds=same_function(described, lambda want, what, m, n: m if what == "diagonal" else by_mode(want)),
         mistakes={
             "along_a_row": instead(lambda m, n: Layout(m, n), what="diagonal"),
-            "row_twice": instead(lambda m, n: Layout((m, (n, 2)), (n, (1, 0))), what="doubled"),
             "columns_inside": instead(lambda m, n: tiled(m, n, (1, 8), (2, 4 * m)), what="tiles"),
             "rows_of_tiles": instead(lambda m, n: tiled(m, n, (4, 2 * n), (1, 8)), what="tiles"),
             "not_contiguous": instead(lambda m, n: tiled(m, n, (n, 2 * n), (1, 4)), what="tiles"),
         },
     ),
     value_exercise(
-        ("01.6", "offset_range", 4),
+        ("01.5", "offset_range", 4),
         offset_range,
         {
             "a matrix with gaps": beside([((4, 3), (3, 1)), ((4, 3), (8, 1)), ((5,), (2,))], with_gaps),
@@ -239,29 +197,5 @@ EXERCISES = (
                 max(0, *((e - 1) * d for e, d in zip(shape, stride))),  # noqa: B905
             ),
         },
-    ),
-    value_exercise(
-        ("01.7", "sliced", 3),
-        None,
-        {
-            "a row, a column": scaled("(4,5):(5,1) (2,None)", "(4,5):(5,1) (None,1)", "(4,5):(1,4) (3,None)"),
-            "three modes": scaled(
-                "(4,6,8):(48,8,1) (None,5,None)", "(4,6,8):(48,8,1) (3,None,7)", "(4,6,8):(1,4,24) (None,None,2)"
-            ),
-            "nested modes": scaled(
-                "((2,2),(4,2)):((1,16),(2,8)) (3,None)",
-                "((2,2),(4,2)):((1,16),(2,8)) (None,5)",
-                "((4,4),(2,4)):((8,32),(1,128)) (None,6)",
-                "((2,2),3,(2,4)):((1,16),128,(2,32)) (None,1,None)",
-                "(3,(2,(2,4))):(64,(1,(8,16))) (1,None)",
-            ),
-            "everything free": scaled("(4,5):(5,1) (None,None)", "(3,2):(0,7) (None,None)"),
-        },
-        holds=offset_and_layout(sliced),
-        mistakes={
-            "offset_missing": lambda layout, coord: (0, sliced(layout, coord)[1]),
-            "stride_lost": lambda layout, coord: (sliced(layout, coord)[0], Layout(sliced(layout, coord)[1].shape)),
-        },
-        library=SLICES,
     ),
 )

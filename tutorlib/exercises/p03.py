@@ -16,11 +16,8 @@ from tutorlib.checking.exercise import Answer
 from tutorlib.checking.randomness import beside
 from tutorlib.exercises.layout_laws import (
     alike,
-    by_halves,
     by_mode,
-    coalesced,
     composable,
-    is_right_inverse,
     its_own,
     offset_and_layout,
     offsets,
@@ -115,28 +112,11 @@ def row_or_column(rng: Random) -> tuple[int, int]:
 
 BY_ROWS = Layout((8, 4), (4, 1)), Layout((1, 4), (4, 1))  # the threads and values of the page's pictures
 
-# 03.2 to 03.4 ---------------------------------------------------------------------------------------------------------
+# 03.1 to 03.3 ---------------------------------------------------------------------------------------------------------
 
 FUNCTIONS = (
     value_exercise(
-        ("03.2", "coalesce", 3),
-        None,
-        {
-            "modes that continue each other become one": alike(
-                "(4,8):(1,4)", "(2,(2,3)):(5,(10,20))", "(3,5):(0,0)", "(2,(1,6)):(1,(6,2))"
-            ),
-            "modes that do not stay apart": alike(
-                "(4,8):(8,1)", "(4,8):(1,8)", "(4,(2,3)):(6,(1,2))", "((2,2),(4,2)):((1,16),(2,8))"
-            ),
-            "modes of extent 1 go": alike("(2,1,6):(1,7,2)", "(1,(1,4)):(9,(1,2))", "(1,1):(3,5)", "1:7"),
-            "random layouts": drawn(21, one_layout),
-        },
-        holds=coalesced(tl.coalesce),
-        mistakes={"always_merged": lambda layout: Layout(size(layout), flatten(layout.stride)[0])},
-        library=from_here_on("coalesce"),
-    ),
-    value_exercise(
-        ("03.3", "compose", 4),
+        ("03.2", "compose", 4),
         None,
         {
             "B stays inside A's first mode": scaled(
@@ -182,7 +162,7 @@ FUNCTIONS = (
         library=ELSEWHERE,
     ),
     value_exercise(
-        ("03.4", "complement", 2),
+        ("03.3", "complement", 2),
         None,
         {
             "whole copies": beside(calls("4:2 24", "8:1 32", "(2,3):(24,2) 96", "(2,(1,2)):(8,(3,2)) 32"), bounded, 9),
@@ -198,39 +178,11 @@ FUNCTIONS = (
     ),
 )
 
-# 03.5: division into tiles ------------------------------------------------------------------------------------
-
-DIVISIONS = ("zipped_divide", "tiled_divide", "flat_divide")
-DIVIDING = (
-    value_exercise(
-        ("03.5", "zipped_divide", 3),
-        None,
-        {
-            "a matrix": scaled("(16,8):(8,1) (4,4)", "(16,8):(1,16) (8,2)", "(12,10):(10,1) (3,5)"),
-            "three modes": scaled("(4,6,8):(48,8,1) (2,3,4)"),
-            "modes that are nested": scaled(
-                "((2,2),(4,2)):((1,16),(2,8)) (2,4)",
-                "((4,2),(4,2)):((1,32),(4,16)) (2,2)",
-                "((4,2),8):((1,32),4) (2,4)",
-                "(8,(2,4)):(8,(1,2)) (4,4)",
-            ),
-            "tiles that stick out": scaled("(10,8):(8,1) (4,3)"),
-        },
-        holds=same_function(tiles_of, by_halves),
-        mistakes={
-            "mode_by_mode": lambda layout, tiler: tl.logical_divide(layout, by_ones(tiler)),
-            "halves_swapped": lambda layout, tiler: swapped(tiles_of(layout, tiler)),
-            "plain_numbers": tl.zipped_divide,
-        },
-        library=of_tl("hier_unzip", *DIVISIONS) | ELSEWHERE,
-    ),
-)
-
-# 03.6 to 03.8: inverses, thread-value layouts --------------------------------------------------------------
+# 03.4 and 03.5: thread-value layouts ----------------------------------------------------------------------------------
 
 PRODUCTS = (
     value_exercise(
-        ("03.8", "thread_tile", 4),
+        ("03.5", "thread_tile", 4),
         None,
         {
             "every block of a 16×32 matrix": stretched(
@@ -261,22 +213,7 @@ PRODUCTS = (
         library=ELSEWHERE,
     ),
     value_exercise(
-        ("03.6", "right_inverse", 3),
-        None,
-        {
-            "compact layouts": alike("(4,8):(8,1)", "(4,8):(1,4)", "(2,3,4):(4,8,1)", "8:1"),
-            "nested ones": alike("((2,2),(4,2)):((1,16),(2,8))", "(4,(2,3)):(2,(1,8))"),
-            "memory with holes": alike("(4,8):(16,1)", "(4,3):(1,8)", "(2,4,2):(1,2,16)"),
-            "modes of extent 1": alike("(1,4):(0,1)", "(4,1,8):(1,2,4)", "1:3"),
-            "nothing at offset 1": beside(calls("4:2", "(4,4):(16,4)", "(2,4):(8,2)"), one_layout, 3),
-            "random layouts": drawn(210, one_layout),
-        },
-        holds=is_right_inverse,
-        mistakes={"holes": tl.left_inverse, "itself": tl.coalesce},
-        library=from_here_on("right_inverse"),
-    ),
-    value_exercise(
-        ("03.7", "layout_tv", 3),
+        ("03.4", "layout_tv", 3),
         None,
         {
             "vectors along a row": alike("(8,4):(4,1) (1,4):(4,1)", "(8,16):(16,1) (1,8):(8,1)"),
@@ -292,4 +229,4 @@ PRODUCTS = (
         library={"tiled_copy_view": tiled_copy_view, "TiledCopyView.layout": TiledCopyView.layout} | ELSEWHERE,
     ),
 )
-EXERCISES = (*FUNCTIONS, *DIVIDING, *PRODUCTS)
+EXERCISES = (*FUNCTIONS, *PRODUCTS)

@@ -5,7 +5,6 @@ CuTe DSL.
 """
 
 from collections.abc import Callable
-from math import ceil
 from random import Random
 
 from tensor_layouts import ComposedLayout, Layout, Swizzle, compose
@@ -58,22 +57,6 @@ def strided(width: int, lanes: int = memory.WARP) -> Draw:
     return draw
 
 
-def padded_stride(columns: int, element_bytes: int, vector_bytes: int) -> int:
-    vectors = ceil(columns * element_bytes / vector_bytes)
-    return (vectors | 1) * vector_bytes // element_bytes
-
-
-def padded(element: tuple[int, ...], vector: tuple[int, ...], whole: bool = True) -> Draw:
-    """Calls of `padded_stride` with elements and vectors of these bytes. whole: rows are a number of whole vectors."""
-
-    def draw(rng: Random) -> tuple:
-        element_bytes, vector_bytes = rng.choice(element), rng.choice(vector)
-        each = vector_bytes // element_bytes
-        return each * rng.randint(2, 40) - (0 if whole else rng.randint(1, each - 1)), element_bytes, vector_bytes
-
-    return draw
-
-
 COSTS = (
     value_exercise(
         ("04.1", "wavefronts", 4),
@@ -116,28 +99,9 @@ COSTS = (
         },
         library={"memory.wavefronts": memory.wavefronts, "memory.ways": memory.ways},
     ),
-    value_exercise(
-        ("04.2", "padded_stride", 3),
-        padded_stride,
-        {
-            "fp32, word by word": beside([(32, 4, 4), (64, 4, 4), (128, 4, 4)], padded((4,), (4,))),
-            "16-byte vectors": beside([(64, 2, 16), (48, 2, 16), (32, 4, 16), (128, 1, 16)], padded((1, 2, 4), (16,))),
-            "4- and 8-byte vectors": beside([(64, 2, 4), (32, 4, 8), (24, 2, 8)], padded((2, 4), (4, 8))),
-            "an odd number of vectors": beside([(33, 4, 4), (72, 2, 16), (31, 4, 4)], padded((2, 4), (4, 16))),
-            "rows that end inside a vector": beside(
-                [(30, 4, 16), (60, 2, 16), (65, 2, 16)], padded((2, 4), (16,), whole=False)
-            ),
-        },
-        mistakes={
-            "no_padding": lambda columns, element_bytes, vector_bytes: columns,
-            "always_one_vector": lambda columns, element_bytes, vector_bytes: (
-                (ceil(columns * element_bytes / vector_bytes) + 1) * vector_bytes // element_bytes
-            ),
-        },
-    ),
 )
 
-# 04.3 and 04.4: swizzles ----------------------------------------------------------------------------------------------
+# 04.2 and 04.3: swizzles ----------------------------------------------------------------------------------------------
 
 
 def log2(power_of_two: int) -> int:
@@ -185,7 +149,7 @@ def anywhere(rng: Random) -> tuple[int, int]:
 
 SWIZZLES = (
     value_exercise(
-        ("04.3", "choose_swizzle", 4),
+        ("04.2", "choose_swizzle", 4),
         None,
         {
             "16-byte vectors, rows of 32 to 128 bytes": [
@@ -205,7 +169,7 @@ SWIZZLES = (
         },
     ),
     value_exercise(
-        ("04.4", "tile_offset", 3),
+        ("04.3", "tile_offset", 3),
         tile_offset,
         {
             "the atom": beside([(row, column) for row in range(8) for column in range(64)], anywhere),

@@ -10,10 +10,10 @@ import torch
 from tests.simulate.ptx.snippets import kernel, launch
 from tutorlib.simulate.ptx import global_shadow, memory, simulation, state
 from tutorlib.simulate.ptx.clocks import DEVICE, LaneClocks
-from tutorlib.simulate.ptx.facts import FACTS, touches, width_of
 from tutorlib.simulate.ptx.findings import TooManyRecords
 from tutorlib.simulate.ptx.geometry import Geometry
 from tutorlib.simulate.ptx.ir import Instruction
+from tutorlib.simulate.ptx.opcode_facts import FACTS, touches, width_of
 from tutorlib.simulate.ptx.opcodes import ANY_TYPE, FLOATS, INTEGERS
 
 RACY = """

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import count, pairwise
 from math import inf
 
-from tutorlib.simulate.ptx.facts import facts_of
 from tutorlib.simulate.ptx.findings import NotSimulated
 from tutorlib.simulate.ptx.ir import Address, Instruction, Kernel, Not, Operand, Register, Symbol, Vector
+from tutorlib.simulate.ptx.opcode_facts import facts_of
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from typing import ClassVar
 import numpy as np
 
 from tutorlib.dsl.failure import Fault, Hazard
-from tutorlib.simulate.ptx.facts import facts_of
 from tutorlib.simulate.ptx.flow import written
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.global_shadow import GlobalShadow
 from tutorlib.simulate.ptx.memory import NO_SLOTS, PEER_BITS, POISON, Access, rows_of
+from tutorlib.simulate.ptx.opcode_facts import facts_of
 from tutorlib.simulate.ptx.operation import Operation
 from tutorlib.simulate.ptx.report import NO_ACCESS, Space
 from tutorlib.simulate.ptx.shadow import SharedShadow

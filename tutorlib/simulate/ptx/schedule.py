@@ -15,11 +15,11 @@ import numpy as np
 
 from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.barriers import BarrierInstruction
-from tutorlib.simulate.ptx.facts import facts_of
 from tutorlib.simulate.ptx.flags import STRONG
 from tutorlib.simulate.ptx.flow import BasicBlock, comes_back, execution_order
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.meetings import Waiting
+from tutorlib.simulate.ptx.opcode_facts import facts_of
 from tutorlib.simulate.ptx.opcodes import decode, unless_reached
 from tutorlib.simulate.ptx.opcodes.synchronization import waits_for_phase
 from tutorlib.simulate.ptx.opcodes.wgmma import multiplication

@@ -12,7 +12,6 @@ import numpy as np
 from tutorlib.simulate.ptx.barriers import BlockBarriers
 from tutorlib.simulate.ptx.clocks import Agents, LaneClocks
 from tutorlib.simulate.ptx.copies import BulkCopies
-from tutorlib.simulate.ptx.facts import brings, facts_of, smallest, touches
 from tutorlib.simulate.ptx.findings import Findings, NamedMemory, NotSimulated
 from tutorlib.simulate.ptx.flags import fences_of
 from tutorlib.simulate.ptx.flow import basic_blocks, unset_at_first
@@ -22,6 +21,7 @@ from tutorlib.simulate.ptx.ir import Instruction, Register
 from tutorlib.simulate.ptx.mbarriers import MOST, Mbarriers
 from tutorlib.simulate.ptx.meetings import ClusterBarriers, RegisterPool, Running, WarpgroupMeeting
 from tutorlib.simulate.ptx.memory import MAKE, POISON, Arena, AsyncCopies, SharedMemory
+from tutorlib.simulate.ptx.opcode_facts import brings, facts_of, smallest, touches
 from tutorlib.simulate.ptx.report import AccessLog
 from tutorlib.simulate.ptx.shadow import SharedShadow
 from tutorlib.simulate.ptx.tensor_memory import TensorMemory

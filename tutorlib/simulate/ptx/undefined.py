@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tutorlib.dsl.failure import Hazard
-from tutorlib.simulate.ptx.facts import facts_of
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.flow import read, register_names, written
 from tutorlib.simulate.ptx.geometry import WARP, Geometry, source_lanes
 from tutorlib.simulate.ptx.ir import Address, Immediate, Instruction, Operand, Register, Vector
+from tutorlib.simulate.ptx.opcode_facts import facts_of
 from tutorlib.simulate.ptx.types import bits_of, is_type
 
 ALL = np.uint8(0xFF)  # bytes of a register

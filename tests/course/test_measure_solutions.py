@@ -13,7 +13,14 @@ from typer.testing import CliRunner
 from tests.stand_ins import H200, MACHINE, copied
 from tests.trial_course import make_course
 from tutorlib.cli import app
-from tutorlib.course.evidence import code_sha256, collect, grade_solutions, save_targets, timed_exercises, usable_ratios
+from tutorlib.course.measure_solutions import (
+    code_sha256,
+    collect,
+    grade_solutions,
+    save_targets,
+    timed_exercises,
+    usable_ratios,
+)
 from tutorlib.exercises import find, of_notebook
 from tutorlib.machine import device
 from tutorlib.measuring import results
@@ -130,10 +137,10 @@ EXERCISES = tuple(Timed(id=f"90.{k}", title="answer", points=2, needs=MMA_SYNC) 
 """
 EXECUTE = """
 from nbclient.exceptions import CellExecutionError
-from tutorlib.course import evidence
+from tutorlib.course import measure_solutions
 from tutorlib.measuring.results import data_file
 try:
-    evidence.execute_page("90_trial", data_file("NVIDIA H200"))
+    measure_solutions.execute_page("90_trial", data_file("NVIDIA H200"))
 except CellExecutionError as failure:
     print(failure.ename, failure.evalue)
 """

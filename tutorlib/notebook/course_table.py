@@ -19,11 +19,9 @@ WORDS: dict[State, str] = {
 }
 Column = tuple[Callable[[Standing], str], str]  # a notebook's cell, and the total
 PATHS = {  # ways through the course: its pages, and what the reader has at the end
-    "a first taste": ("00-04", "first kernels, a reduction; shared memory without bank conflicts"),
-    "cuTile only": ("00 06-08 22", "GEMMs in bf16 and FP8, and attention, all in tiles"),
+    "all of it": ("00-23", "GEMMs, attention and fused layers on Hopper, a GEMM for Blackwell, a bug hunt"),
     "I know CUDA": ("00-05 10 14 15", "a Hopper GEMM as fast as cuBLAS"),
-    "attention on Hopper": ("00-07 10-15 22 23", "a Hopper GEMM, and causal attention faster than cuDNN's"),
-    "all of it": ("00-23", "all of these, Blackwell, fused layers, CUDA graphs, eleven bugs found"),
+    "cuTile only": ("00 06-08 22", "GEMMs in bf16 and FP8, and attention, all in tiles"),
 }
 PARTS = {  # by their first pages
     "00": "Layouts and first kernels",
