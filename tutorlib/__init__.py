@@ -12,8 +12,8 @@ from tutorlib import half_precision
 
 NAMES = {  # module → its functions, classes, constants and submodules that pages import
     "compiling.compiled": "BLACKWELL_OPCODES HOPPER_OPCODES allocated_columns counts opcodes story",
-    "compiling.cpp": "HEADER compile_cpp",
-    "compiling.dsls": "compile_all compile_cute compile_cutile",
+    "compiling.cpp": "compile_cpp",
+    "compiling.dsls": "compile_cute compile_cutile",
     "compiling.errors": "CompileFailed ToolMissing",
     "compiling.programs": "disassemble serialized",
     "compiling.spec": "TensorSpec",
