@@ -80,7 +80,8 @@ check("07.1", gemm)
 
 # %% [markdown]
 # The table has its speed as a fraction of cuBLAS's, for square bf16 matrices of three sizes. A measurement repeats a
-# pair, the kernel and cuBLAS. A difference between two rows is noise if it is smaller than the sum of their two ±.
+# pair, the kernel and cuBLAS. Its **spread** is the distance between the quartiles of the pairs, and ± is half of it. A
+# difference between two rows is noise if it is smaller than the sum of their two ±.
 
 # %%
 show_sweep("tile_rungs")[:1]
