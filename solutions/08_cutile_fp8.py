@@ -110,7 +110,8 @@ for name, kernel in {"one": cutile.through_tf32, "three": gemm_fp32, "fp32": cut
     print(f"{name:5} {(c - exact).norm() / exact.norm():.1e}")
 
 # %% [markdown]
-# One product keeps three decimal digits. ERRORS The speed at 4096³, beside cuBLAS's tf32:
+# One product keeps three decimal digits. Three come close to fp32; what is left is the adding, in which tensor cores
+# cut off where fp32 units round. The speed at 4096³, beside cuBLAS's tf32:
 
 # %%
 show_sweep("tile_fp32")
@@ -187,7 +188,7 @@ show_sweep("split_k")
 # %% [markdown]
 # 8 parts are best: 64 µs in place of 310, 4.9 times as fast, not 8 times. Up to 4 parts the steps are the limit. At 8
 # parts, memory needs nearly as long as the steps, 36 and 38 µs. The measured time lies between the longer of the two
-# and their sum, because loads and arithmetic overlap only in part: PASSES
+# and their sum: loads and arithmetic overlap only in part, and the second pass waits for the first.
 #
 # With 16 parts an SM also executes 128 steps, but in two waves: the second wave fills its pipeline anew, and the
 # partial results are twice as large. So cut K into the largest number of parts for which parts × tiles ≤ SMs.
@@ -292,8 +293,8 @@ report(runtime_zero=False)
 # %% [markdown]
 # It spills. Two compilers disagree about registers: tileiras makes PTX of cuTile's Tile IR, and ptxas makes machine
 # code of the PTX. tileiras knows that the accumulators start from zero, and a wgmma can ignore their old values. So it
-# makes a slab's first step a special one: in each step, 160 selects (`selp`) choose between the accumulators and a
-# second set of registers. Two sets are 160 + 160 registers, more than 232.
+# makes a slab's first step a special one: in each step, about 160 selects (`selp`) choose between the accumulators and
+# a second set of registers. Two sets are 160 + 160 registers, more than 232.
 #
 # **Exercise 08.3** (about 12 lines). From an empty cell: write the kernel `gemm_fp8(a, b, c, tn, tk)` for 256 < M ≤
 # 320, with eight consumer warps on Hopper. It runs on a one-dimensional grid of any number of blocks, which share B's

@@ -293,10 +293,12 @@ rungs = {
     "persistent": "persistent, 128×128",
     "persistent, 256×256, 2 CTAs": "persistent, 256×256, 2 CTAs",
 }
-cpp, python = show_sweep("cpp_ways").loc[list(rungs)], show_sweep("tile_rungs").loc[list(rungs.values())]
-pandas.concat(
-    {"Tile C++": cpp.droplevel(0, axis=1), "cuTile": python.droplevel(0, axis=1).set_axis(list(rungs))}, axis=1
-)
+cpp, python = (show_sweep(name).droplevel(0, axis=1) for name in ("cpp_ways", "tile_rungs"))
+columns = {}
+for size in ("4096", "8192"):
+    columns[size, "Tile C++"] = list(cpp.loc[list(rungs), size])
+    columns[size, "cuTile"] = list(python.loc[list(rungs.values()), size])
+pandas.DataFrame(columns, index=list(rungs))
 
 # %% [markdown]
 # No rung differs by more than 2% of cuBLAS's speed: with the same facts the language does not matter. Both lose nearly
