@@ -12,8 +12,9 @@
 # fp32, which it multiplies without tensor cores; a small C with a long K, which leaves 116 of 132 SMs idle; and an A
 # with 320 rows in FP8, where its tiles reach 0.83 of cuBLASLt's speed on an H200, and yours 0.97.
 #
-# > **After this page you can** compute with fp32's accuracy on tensor cores, cut K where C has too few tiles, keep a
-# > block's accumulators in registers when no power of two fits, and read the report of each compiler in the chain.
+# > **After this page you can** split fp32 numbers for the tensor cores and measure what accuracy is left, cut K where C
+# > has too few tiles, keep a block's accumulators in registers when no power of two fits, and read the report of each
+# > compiler in the chain.
 # >
 # > **It takes** about 70 minutes, on any machine. A GPU adds the speed, a Hopper that of FP8.
 
@@ -56,11 +57,10 @@ for name, cast in {"fp32": False, "tf32": True}.items():
     print(f"{name}:", ", ".join(f"{count:,} {instruction}" for instruction, count in counts.items()))
 
 # %% [markdown]
-# The cast rounds each operand by at most one part in 2¹¹, 4.9e-04. Products of tf32 numbers are exact, and tensor cores
-# add them in fp32.
+# The cast rounds each operand by at most one part in 2¹¹, 4.9e-04. Products of tf32 numbers are exact.
 #
-# **Exercise 08.1** (about 6 lines). Complete the loop of `gemm_fp32`: C = A·Bᵀ with fp32's accuracy, and every product
-# on the tensor cores, in tf32. The budget: each step along K computes the product of two tiles at most three times. `x`
+# **Exercise 08.1** (about 6 lines). Complete the loop of `gemm_fp32`: C = A·Bᵀ, with the bits that one cast loses, and
+# every product on the tensor cores, in tf32. The budget: each step along K computes the product of two tiles at most three times. `x`
 # and `y` are fp32 tiles, (tm, tk) and (tk, tn), and tiles take + and -. Before you write: which part of an fp32 number
 # does the cast to tf32 discard, can tf32 hold that part, and which of the products of parts is too small to matter?
 
@@ -91,7 +91,7 @@ check("08.1", gemm_fp32)
 
 # %% [markdown]
 # **Predict** the relative error of the result with one product of tf32, with your three, and with fp32 units. The cell
-# launches the three kernels on `randn` matrices with K = 1024:
+# launches the three kernels on `randn` matrices with K = 64 and with K = 1024:
 
 
 # %%
@@ -103,15 +103,19 @@ def launched(kernel):
 
 
 place = "cuda" if torch.cuda.is_available() else "cpu"
-a, b, c = (torch.randn(128, k, device=place) for k in (1024, 1024, 128))
-exact = a.double() @ b.double().mT
-for name, kernel in {"one": cutile.through_tf32, "three": gemm_fp32, "fp32": cutile.persistent}.items():
-    run_host(launched(kernel), a, b, c)
-    print(f"{name:5} {(c - exact).norm() / exact.norm():.1e}")
+for k in (64, 1024):
+    a, b, c = (torch.randn(128, columns, device=place) for columns in (k, k, 128))
+    exact = a.double() @ b.double().mT
+    for name, kernel in {"one product": cutile.through_tf32, "three": gemm_fp32, "fp32": cutile.persistent}.items():
+        run_host(launched(kernel), a, b, c)
+        print(f"K = {k:4}, {name:11} {(c - exact).norm() / exact.norm():.1e}")
 
 # %% [markdown]
-# One product keeps three decimal digits. Three come close to fp32; what is left is the adding, in which tensor cores
-# cut off where fp32 units round. The speed at 4096³, beside cuBLAS's tf32:
+# One product keeps three decimal digits at either K. With three, the errors of the cast are gone, and at K = 64 they
+# come close to fp32. But on a Hopper their error grows like K: where fp32 units round each sum, tensor cores cut it
+# off, always toward zero, so these errors add up. (Without a GPU the cell rounds, and this does not show.) For a long
+# K, add the results of shorter runs in fp32 registers, as cuTile does with FP8 below. The speed at 4096³, beside
+# cuBLAS's tf32:
 
 # %%
 show_sweep("tile_fp32")
@@ -358,7 +362,8 @@ show_sweep("tile_fp8", busy=TENSOR_BUSY, to_SMs=TO_SMS).iloc[[1, 2, 3, 6, 7, 8, 
 #
 # ## What to remember
 #
-# - Cast *tiles* to tf32, not matrices. Three products of tf32 tiles come close to fp32's accuracy.
+# - Cast *tiles* to tf32, not matrices. Three products of tf32 tiles lose almost nothing in the
+#   cast; for a long K the tensor cores' additions are the larger error.
 # - Cutting K gives more blocks, and partial results that must be added.
 # - A block's share of C need not be a power of two: give the block several accumulators.
 # - When a kernel is slower than it should be, read the report of each compiler in the chain.
@@ -369,7 +374,7 @@ show_sweep("tile_fp8", busy=TENSOR_BUSY, to_SMs=TO_SMS).iloc[[1, 2, 3, 6, 7, 8, 
 #
 # <details><summary>1. Why does a fourth product of tf32 tiles gain nothing?</summary>
 #
-# The product of the two low parts is at most 2⁻²² of the whole, less than the error of adding in fp32.
+# The product of the two low parts is at most 2⁻²² of the whole, less than the error of the additions.
 #
 # </details>
 #
