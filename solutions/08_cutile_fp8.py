@@ -59,10 +59,11 @@ for name, cast in {"fp32": False, "tf32": True}.items():
 # %% [markdown]
 # The cast rounds each operand by at most one part in 2¹¹, 4.9e-04. Products of tf32 numbers are exact.
 #
-# **Exercise 08.1** (about 6 lines). Complete the loop of `gemm_fp32`: C = A·Bᵀ, with the bits that one cast loses, and
-# every product on the tensor cores, in tf32. The budget: each step along K computes the product of two tiles at most three times. `x`
-# and `y` are fp32 tiles, (tm, tk) and (tk, tn), and tiles take + and -. Before you write: which part of an fp32 number
-# does the cast to tf32 discard, can tf32 hold that part, and which of the products of parts is too small to matter?
+# **Exercise 08.1** (about 6 lines). Complete the loop of `gemm_fp32`: C = A·Bᵀ, as accurate as fp32 operands but for
+# the additions, and every product on the tensor cores, in tf32. The budget: each step along K computes the product of
+# two tiles at most three times. `x` and `y` are fp32 tiles, (tm, tk) and (tk, tn), and tiles take + and -. Before you
+# write: which part of an fp32 number does the cast to tf32 discard, can tf32 hold that part, and which of the products
+# of parts is too small to matter?
 
 
 # %%
