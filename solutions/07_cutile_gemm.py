@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 95
+#     minutes: 70
 #     summary: A GEMM of eight lines, and the way from there to cuBLAS.
 # ---
 
@@ -15,10 +15,10 @@
 # You need no GPU: `check` interprets your kernels, and the compiler runs anywhere. The speeds in the tables are an
 # H200's; on a GPU, `check` prints yours.
 #
-# > **After this page you can** write a GEMM in cuTile, order its blocks for L2, rule out configurations before you
-# > search, make the kernel persistent, and find in the compiler's report why a configuration is slow.
+# > **After this page you can** write a GEMM in cuTile, order its blocks for L2, make the kernel persistent, search its
+# > configurations, and find in the compiler's report why one is slow.
 # >
-# > **It takes** about 95 minutes, on any machine. A GPU adds the speed.
+# > **It takes** about 70 minutes, on any machine. A GPU adds the speed.
 
 # %%
 from functools import partial
@@ -28,9 +28,8 @@ import torch
 
 import tutorlib.kernels.cutile as tile_gemm
 from tutorlib import (
-    TMA, TensorSpec, Timeline, check, compile_all, compile_cutile, device, grouped as strips, hardware_of, raster,
-    run_host, serialized, show_block_order, show_figure, show_k_loop, show_ladder, show_sweep, show_tiles,
-    show_timeline,
+    TMA, TensorSpec, Timeline, check, compile_cutile, device, grouped as strips, hardware_of, raster, serialized,
+    show_block_order, show_figure, show_k_loop, show_ladder, show_sweep, show_tiles, show_timeline,
 )  # fmt: skip
 from tutorlib.kernels.cutile import Config, compiled
 
@@ -80,25 +79,9 @@ def gemm(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Constant[in
 check("07.1", gemm)
 
 # %% [markdown]
-# Which instructions did the compiler choose? The same kernel (`tile_gemm.plain`), compiled for three generations of
-# tensor cores:
-
-# %%
-matrices = [TensorSpec((4096, 4096), "bf16")] * 3
-of_interest = {"cp.async", "ldmatrix", "mma.sync", "cp.async.bulk.tensor", "mbarrier", "wgmma", "tcgen05"}
-generations = ("sm_80", "sm_90", "sm_100")
-for made in compile_all((tile_gemm.plain, [*matrices, 128, 128, 64], arch) for arch in generations):
-    print(made, "\n   ", ", ".join(sorted(made.instructions & of_interest)))
-
-# %% [markdown]
-# On Ampere you get the pipeline that notebooks 10 to 13 build by hand: cp.async, ldmatrix, mma.sync. On Hopper,
-# producer warps fill shared memory by TMA (`cp.async.bulk.tensor`) while consumer warps of the same block read it with
-# WGMMA instructions (`wgmma`). On Blackwell, tcgen05 instructions drive the tensor cores, and the accumulators are in
-# tensor memory instead of registers.
-#
-# Its speed, as a fraction of cuBLAS's, for square bf16 matrices of three sizes. A measurement repeats a pair, the
-# kernel and cuBLAS. The ± is half of the **spread**, the distance between the quartiles of the pairs. A difference
-# between two rows is noise if it is smaller than the sum of their two ±.
+# The table has its speed as a fraction of cuBLAS's, for square bf16 matrices of three sizes. A measurement repeats a
+# pair, the kernel and cuBLAS. Its **spread** is the distance between the quartiles of the pairs, and ± is half of it. A
+# difference between two rows is noise if it is smaller than the sum of their two ±.
 
 # %%
 show_sweep("tile_rungs")[:1]
@@ -134,7 +117,7 @@ show_block_order(small, {"down the columns": raster, "strips of 4 rows": partial
 # %% [markdown]
 # **Exercise 07.2** (about 3 lines). Write `grouped(block, rows, columns, group)`: return the tile (m, n) that the block
 # computes when C has rows×columns tiles and blocks traverse strips of `group` rows, each strip column by column, as on
-# the right. The last strip may have fewer rows. 07.4 calls this function inside a kernel, where the sizes are run-time
+# the right. The last strip may have fewer rows. 07.3 calls this function inside a kernel, where the sizes are run-time
 # values, so use only arithmetic and `min`.
 
 
@@ -168,9 +151,8 @@ for group in (1, 4, 8, 16, 32, 64):
 show_sweep("tile_rungs")[:2]
 
 # %% [markdown]
-# The order gains at 8192 alone; the differences at 2048 and 4096 are noise. An H200's L2 has two halves of about 31 MB,
-# and each half keeps what its own SMs read. At 4096 A has 34 MB, so probably most of it stays from wave to wave,
-# whatever the order. At 8192 A has 134 MB.
+# The order gains at 8192 alone; the differences at 2048 and 4096 are noise. A is 34 MB at 4096 and 134 MB at 8192; an
+# H200's L2 has two halves of about 31 MB, and each half keeps what its own SMs read.
 #
 # ## Rung 3: the shape of a tile
 #
@@ -191,92 +173,23 @@ for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:
     )
 
 # %% [markdown]
-# On Hopper the accumulators are registers of the **consumer warps**, 4 by default. A thread can address 255 registers.
-# With 256 accumulators per thread, some spill to the stack, which is in local memory, and the loop along K loads and
-# stores them there. Apart from a smaller tile, two **hints** help. Hints change a kernel's speed, never its result.
+# On Hopper the accumulators are registers of the **consumer warps**, 4 by default; 4 more warps load. A thread can
+# address 255 registers. With 256 accumulators per thread, some spill to the stack, which is in local memory, and the
+# loop along K loads and stores them there. Apart from a smaller tile, two **hints** help. Hints change a kernel's
+# speed, never its result.
 #
 # - **`num_worker_warps=8`**: twice the threads share the accumulator.
 # - **`num_ctas=2`**: a cuTile block becomes a **cluster** of two CTAs on two SMs. (A CTA is CUDA's thread block.) They
 #   work on one tile, and each holds half of the accumulator. When both need the same operand tile, one TMA load
 #   delivers it to both (**multicast**).
 #
-# `kernel.replace_hints(num_worker_warps=8)` returns a copy of the kernel with this hint. It makes 128×256 13 to 16
-# times as fast; 256×256 needs both hints:
+# `kernel.replace_hints(num_worker_warps=8)` returns a copy of the kernel with this hint. 256×256 needs both hints:
 
 # %%
 for config in [Config(128, 256, num_worker_warps=8), Config(256, 256, num_ctas=2, num_worker_warps=8)]:
     print(f"{config}: {compiled(config).stack_bytes} bytes of stack")
 
-# %%
-show_sweep("tile_rungs")[2:4]
-
 # %% [markdown]
-# ## Two budgets
-#
-# An SM's registers and shared memory rule out some configurations before you compile them. How does the compiler divide
-# the 65,536 registers? `occupancy` is a third hint: the number of blocks that should share an SM.
-
-# %%
-for warps, occupancy in [(4, 1), (8, 1), (4, 2), (8, 2), (4, 4)]:
-    made = compiled(Config(64, 64, num_worker_warps=warps, occupancy=occupancy))
-    print(
-        f"{warps} consumer warps, occupancy {occupancy}: "
-        f"{made.threads} threads in a block, {made.registers} registers each at the launch"
-    )
-
-# %% [markdown]
-# Shared memory holds tiles of A and B on their way to the tensor cores. A **stage** is a buffer for one tile of A and
-# one of B. With several stages, loads are in flight while the tensor cores multiply. Each number is one step along K:
-# its tiles of A and B.
-
-# %%
-show_timeline(*(Timeline(stages, latency=4, transfer=1, compute=2, tiles=6) for stages in (1, 2)))
-
-# %% [markdown]
-# The compiler makes as many stages as fit, and a hint on a load, `latency` from 1 to 10, asks it for fewer or more.
-#
-# **Exercise 07.3** (about 6 lines). Write `fits(tm, tn, tk, element_bytes, num_ctas, warps, occupancy)`: return True if
-# both budgets of an SM hold, otherwise False. `warps` is `num_worker_warps`, the number of warps in a CTA that hold
-# accumulators. Each CTA of a cluster is on an SM of its own.
-#
-# - *Registers*: find the rule behind the printed numbers. 255 is the most that a thread can address. At the launch a
-#   thread must have more registers than accumulators.
-# - *Shared memory*: the blocks on an SM have 227 KiB together, and each needs two stages. Assume that the CTAs of a
-#   cluster share a stage evenly, although each keeps more, as rung 5 shows.
-
-
-# %%
-def fits(tm, tn, tk, element_bytes, num_ctas, warps, occupancy):
-    ### BEGIN SOLUTION (about 6 lines)
-    threads = occupancy * (warps + 4) * 32  # on an SM; four warps of a block load
-    registers = 65536 / threads
-    accumulators = tm * tn / (num_ctas * warps * 32)
-    stage = (tm + tn) * tk * element_bytes / num_ctas
-    return accumulators < registers and 2 * stage * occupancy <= 227 * 1024
-    ### END SOLUTION
-
-
-# %%
-check("07.3", fits)
-
-# %% [markdown]
-# A thread with few accumulators loads much for what it computes, so a third rule asks for at least 64. What is left of
-# three sides and three depths, one or two CTAs, four or eight warps?
-
-# %%
-sides = (64, 128, 256)
-every = [
-    Config(m, n, k, num_ctas=ctas, num_worker_warps=warps)
-    for m in sides for n in sides for k in (32, 64, 128) for ctas in (1, 2) for warps in (4, 8)
-]  # fmt: skip
-shallow = sum(config.fits(element_bytes=0) for config in every)  # only the registers count
-fitting, left = sum(config.fits() for config in every), len(list(tile_gemm.space()))
-print(f"{len(every) - shallow} of {len(every)} exceed the registers, {shallow - fitting} others the shared memory,")
-print(f"{fitting - left} others leave a thread fewer than 64 accumulators; {left} are left to search")
-
-# %% [markdown]
-# This is a good place to stop.
-#
 # ## Rung 4: a persistent kernel
 #
 # If C has more tiles than the GPU has SMs, an SM runs one block after another. Each new block starts with empty shared
@@ -289,43 +202,14 @@ print(f"{fitting - left} others leave a thread fewer than 64 accumulators; {left
 show_tiles("a thread block for each tile", "persistent", loads="A, B", stores="C")
 
 # %% [markdown]
-# While a persistent block stores one tile, the first loads of the next are in flight. Persistence does not shorten the
-# last wave, which is rarely full:
-
-# %%
-for side in (1536, 2048, 4096, 8192):
-    tiles = (side // 128) ** 2
-    waves = tiles / h200.sms
-    print(
-        f"{side}: {tiles:5,} tiles are {waves:5.2f} waves, and the SMs work {waves / -(-waves // 1):4.0%} of the time"
-    )
-
-# %% [markdown]
-# The host picks the number of blocks: one per SM, half as many when a tile takes two CTAs, and never more than C has
-# tiles.
-
-
-# %%
-def persistent_gemm(a, b, c, tm=128, tn=128, tk=64, group=8, num_ctas=1):
-    sms = torch.cuda.get_device_properties(a.device).multi_processor_count
-    tiles = ct.cdiv(c.shape[0], tm) * ct.cdiv(c.shape[1], tn)
-    blocks = min(sms // num_ctas, tiles)
-    kernel = tile_gemm.persistent.replace_hints(num_ctas=num_ctas)
-    ct.launch(torch.cuda.current_stream(), (blocks,), kernel, (a, b, c, tm, tn, tk, group))
-
-
-place = "cuda" if torch.cuda.is_available() else "cpu"
-a, b = torch.randn(300, 200, device=place).bfloat16(), torch.randn(500, 200, device=place).bfloat16()
-c = torch.empty(300, 500, device=place, dtype=torch.bfloat16)
-run_host(persistent_gemm, a, b, c)
-print("C is A·Bᵀ, rounded to bf16:", torch.allclose(c.float(), a.float() @ b.float().mT, rtol=2**-8, atol=1e-3))
-
-# %% [markdown]
-# **Exercise 07.4** (about 9 lines). Write the kernel `persistent(a, b, c, tm, tn, tk, group)`, the last four known at
-# compile time. It runs on a one-dimensional grid of any number of blocks; inside, `ct.num_blocks(0)` is that number,
-# and a `range` may have a step. Tiles are numbered in the order of your `grouped`, and block i begins with tile i; at
-# every moment the tiles in progress are a wave of that order. Each tile of C is computed once, from loads as in 07.1,
-# and the tensor cores do all of the additions. A GPU times it at 4096³ with tiles of 128×128×64.
+# While a persistent block stores one tile, the first loads of the next are in flight, so the tensor cores idle only for
+# the rest of the epilogue. Persistence does not shorten the last wave, which is rarely full.
+#
+# **Exercise 07.3** (about 9 lines). Write the kernel `persistent(a, b, c, tm, tn, tk, group)`, the last four known at
+# compile time. It runs on a one-dimensional grid of any number of blocks, `ct.num_blocks(0)` inside the kernel. Tiles
+# are numbered in the order of your `grouped`, and block i begins with tile i; at every moment the tiles in progress are
+# a wave of that order. Each tile of C is computed once, from loads as in 07.1, and the tensor cores do all of the
+# additions. A GPU times it at 4096³ with tiles of 128×128×64, one block for each SM.
 
 
 # %%
@@ -345,24 +229,28 @@ def persistent(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Const
 
 
 # %%
-check("07.4", persistent)
+check("07.3", persistent)
 
 # %% [markdown]
-# **Predict** before you look: which tile of the persistent kernel is fastest at 2048, and which at 8192?
+# The first row is not persistent; 256×256 has one block for two SMs. **Predict** before you look: which persistent tile
+# is fastest at 2048, and which at 8192?
 
 # %%
-show_sweep("tile_rungs")[4:]
+show_sweep("tile_rungs")[3:]
 
 # %% [markdown]
-# - **Persistence** hides a tile's first loads behind the tile before it, provided that a block has another tile. At
-#   2048 there are 128 tiles of 128×256, fewer than SMs, and the gain is noise.
+# - **Eight warps** make 128×256 13 to 16 times as fast as the spilled kernel.
+# - **Persistence** gains 4% at 4096 and 3% at 8192. At 2048 there are 128 tiles of 128×256, fewer than SMs, so no block
+#   has a second tile, and the gain is noise.
 # - **The best tile** depends on the size. 256×256 loads the least per operation and wins at 8192. At 2048 it makes one
-#   tile for each pair of SMs, so no second tile hides the first loads and the epilogue, and 128×128 wins.
+#   tile for each pair of SMs, so no second tile hides the first loads, and 128×128 wins.
+#
+# This is a good place to stop.
 #
 # ## Rung 5: search, then ask why
 #
 # You cannot know the best configuration for a shape in advance, but you can time them all. `exhaustive_search` does;
-# here it gets three of the 54.
+# here it gets three.
 
 # %%
 few = [Config(128, 128), Config(128, 256, num_worker_warps=8), Config(256, 256, num_ctas=2, num_worker_warps=8)]
@@ -384,17 +272,26 @@ else:
     print("the best of three:", found.best.config)
 
 # %% [markdown]
-# The figure has all of them (`tutor sweep tile_space`): the speed of the best hints for each tile and depth, in
-# TFLOP/s. The red frame marks the fastest. cuBLAS had 791 in that session, and about 765 beside `check`'s kernels.
+# The figure has three sides, three depths, one or two CTAs and four or eight warps: the speed of the best hints for
+# each tile and depth, in TFLOP/s. The red frame marks the fastest. cuBLAS had 791 in that session; other sessions
+# differ by up to 4%, so compare within the figure.
 
 # %%
 show_figure("tile_heatmap")
 
 # %% [markdown]
-# Look for three cliffs. From a depth of 64 to 128, 128×256 and 256×256 lose more than a quarter of their speed. With
-# one CTA, its best hint at 64, 128×256 has only 396 TFLOP/s at 128; the figure shows the 557 of two CTAs. At a depth of
-# 64, 64×128 has less than half of the speed of 128×128. `fits` allows all of these, so ask the compilers. `serialized`
-# returns the reason that ptxas, the assembler, gives for issuing one wgmma at a time:
+# Look for three cliffs. From a depth of 64 to 128, 128×256 and 256×256 lose more than a quarter of their speed. At a
+# depth of 64, 64×128 has less than half of the speed of 128×128. Ask the compilers.
+#
+# Shared memory holds **stages**, each a buffer for one tile of A and one of B. With several, loads are in flight while
+# the tensor cores multiply. In the picture, with one stage and with two, a number is a step along K:
+
+# %%
+show_timeline(*(Timeline(stages, latency=4, transfer=1, compute=2, tiles=6) for stages in (1, 2)))
+
+# %% [markdown]
+# `serialized` returns the reason that ptxas, the assembler, gives for issuing only one instruction of the tensor cores
+# (wgmma) at a time. Run the cell, and name the cause of each cliff before you read on:
 
 # %%
 eight, pair = {"num_worker_warps": 8}, {"num_ctas": 2, "num_worker_warps": 8}
@@ -405,29 +302,27 @@ cliffs = [
 ]
 for config in cliffs:
     made, stage = compiled(config), (config.tm // config.num_ctas + config.tn) * config.tk * 2 // 1024
-    print(f"{config!s:28} {made.stack_bytes:4} bytes of stack, {made.smem_bytes // 1024} KiB, a stage has {stage} KiB")
+    print(
+        f"{config!s:28} {made.registers} registers, {made.stack_bytes:3} bytes of stack; "
+        f"{made.smem_bytes // 1024} KiB, a stage has {stage}"
+    )
     if reason := serialized(made.ptx):
         print("    one wgmma at a time:", reason)
+made = compile_cutile(tile_gemm.plain, [TensorSpec((4096, 4096), "bf16")] * 3 + [64, 128, 64], "sm_90")
+print("64×128×64, a block for each tile:", serialized(made.ptx) or "several wgmma at a time")
 
 # %% [markdown]
-# Each cliff has a cause of its own:
-#
 # - **128×256×128** with one CTA spills. Its accumulators take 128 of a thread's 168 registers, as at a depth of 64, but
-#   the code of a deeper step needs more registers beside them, and `fits` does not count those. With two CTAs it does
-#   not spill, but only two stages fit.
+#   the code of a deeper step needs more registers beside them. With two CTAs it does not spill, but only two stages
+#   fit; the figure shows these 557 TFLOP/s.
 # - **256×256×128** does not spill, but at most two of its stages fit, where a depth of 64 has four. (In a pair, a CTA
 #   keeps half of A's tile and all of B's.) While the tensor cores read one of two stages, loads fill only half of the
 #   buffers; of four, three quarters.
 # - **64×128×64** issues one wgmma at a time, so the tensor cores idle between two of them: no other instruction may
-#   read the accumulators of a wgmma in flight, and here some do. Persistence is the cause. Probably the compiler starts
-#   the next tile in a second set of accumulators while it stores the first: two sets of 64 fit into 255 registers, two
-#   of 128 do not. Compile the kernel of 07.1 with the same tile, and the remark is gone:
-
-# %%
-made = compile_cutile(tile_gemm.plain, [*matrices, 64, 128, 64], "sm_90")
-print("64×128×64, a block for each tile:", serialized(made.ptx) or "several wgmma at a time")
-
-# %% [markdown]
+#   read the accumulators of a wgmma in flight, and here some do. Persistence is the cause: the last line is the kernel
+#   of 07.1 with the same tile, and its remark is gone. Probably the compiler starts the next tile in a second set of
+#   accumulators while it stores the first.
+#
 # The times that `check` measured for the solutions on two GPUs, each beside cuBLAS on the same GPU:
 
 # %%
@@ -466,7 +361,6 @@ show_ladder("07")
 # else would you try?</summary>
 #
 # 140 tiles are two waves, the second with 8 tiles: the SMs work 53% of the time, and a persistent grid changes nothing
-# about that. 280 tiles of 64×128 keep them at work 71% of the time, but in the heatmap these tiles reach at most 61% of
-# the best 128×128. Rather cut K, as notebook 08 does.
+# about that. Cut K, as notebook 08 does.
 #
 # </details>

@@ -1,8 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 80
-#     appendix: 10
+#     minutes: 60
 #     summary: The same kernels in C++, where the compiler knows only the facts that you promise it.
 # ---
 
@@ -16,28 +15,28 @@
 # This page is about one difference. When Python launches a cuTile kernel, it first inspects your tensors and passes
 # facts to the compiler: this pointer is a multiple of 16 bytes, and so is that stride. A C++ kernel is compiled before
 # any tensor exists, so **you** state those facts in the source. A GEMM that states none is correct, and on an H200 it
-# runs at 5% of cuBLAS's speed; with the same facts as in Python it is about as fast as in Python.
+# runs at 5% of cuBLAS's speed. With the same facts it is as fast as in Python; a table at the end compares both.
 #
-# Each answer is a Python function that returns C++ source. `check` compiles it with the `nvcc` that came with this
-# course (13.4; Tile C++ came with CUDA 13.3), inspects the code, and runs it, or simulates it if there is no GPU. All
-# you must install is a C++ compiler, which nvcc uses as its preprocessor. No later page needs this one: skip it if you
-# write no C++.
+# Each answer is a Python function that returns C++ source. `check` compiles it with the `nvcc` of this course (13.4),
+# inspects the code, and runs it, or simulates it if there is no GPU. All you must install is a C++ compiler, which
+# nvcc uses as its preprocessor. No later page needs this one: skip it if you write no C++.
 #
-# > **After this page you can** write a tile kernel in C++, promise the compiler the facts that it cannot know, find in
-# > its remarks and its code which fact it lacks, and give a GEMM persistent blocks that share rows of tiles.
+# > **After this page you can** write a tile kernel in C++, find in the compiler's remarks and its code which fact it
+# > lacks, and promise no more than is true.
 # >
-# > **It takes** about 80 minutes, on any machine with a C++ compiler; its appendix about 10 more. A GPU adds the speed.
+# > **It takes** about 60 minutes, on any machine with a C++ compiler. A GPU adds the speed.
 
 # %%
 import re
 
+import pandas
 import torch
 
 from tutorlib import (
-    BLOCK_SIZE, HEADER, TENSOR_BUSY, TensorSpec, Timeline, check, compile_cpp, compile_cutile, race, run_cpp,
-    show_ladder, show_sweep, show_timeline, write_program,
+    BLOCK_SIZE, TENSOR_BUSY, TensorSpec, Timeline, check, compile_cpp, compile_cutile, race, run_cpp, show_ladder,
+    show_sweep, show_timeline,
 )  # fmt: skip
-from tutorlib.kernels.cpp import PROMISES, SILENT, WAYS, Variant, in_tiles
+from tutorlib.kernels.cpp import PROMISES, SILENT, Variant
 
 # %% [markdown]
 # See what Python's facts do: we compile the kernel of 07.1 for rows of 8,192 bytes, then for 8,184 bytes, not a
@@ -53,17 +52,12 @@ for k in (4096, 4092):
     print(f"K = {k}: {by_tma} loads by TMA, {made.ptx.count('ld.global'):3} by threads, {made}")
 
 # %% [markdown]
+# Without the fact about the stride, threads copy element by element.
+#
 # ## A whole kernel
 #
-# The course puts these lines before every source on this page:
-
-# %%
-print(HEADER)
-
-# %% [markdown]
-# The next cell has one:
-#
-# - `__tile_global__` is the C++ counterpart of `@ct.kernel`. The parameters are plain pointers and numbers.
+# - `__tile_global__` is the C++ counterpart of `@ct.kernel`. The parameters are plain pointers and numbers. The course
+#   puts the includes in front, and `namespace ct = cuda::tiles;`.
 # - A **`tensor_span`** is a pointer with a shape, `ct::extents`, row-major unless you say otherwise. In Python the
 #   array knew its shape; here you state it.
 # - A **`partition_view`** cuts the span into tiles of one `ct::shape`. `1024_ic` is a compile-time constant; tile sizes
@@ -96,17 +90,6 @@ if run_cpp(vector_add(), (5,), a, b, c, len(c)):  # 5 blocks of 1,024 elements
     print("c is a + b:", torch.equal(c, a + b))
 
 # %% [markdown]
-# NVIDIA's first example of Tile C++ has tiles of 8 elements. **Predict** how much faster larger ones are. The left part
-# of the table is the compiler's report for Hopper. The right part was measured with 2²⁷ elements, in turn with torch's
-# addition.
-
-# %%
-race({f"tiles of {tile}": in_tiles(tile) for tile in (8, 64, 1024, 8192)}, "cpp_vectors")
-
-# %% [markdown]
-# Divide the times of the small tiles by their numbers of blocks, 2²⁴ and 2²¹: 0.6 ns for either. The limit is the rate
-# at which the GPU launches blocks. From tiles of 1,024 on, it is bandwidth.
-#
 # ## A GEMM
 #
 # | cuTile | Tile C++ |
@@ -120,7 +103,7 @@ race({f"tiles of {tile}": in_tiles(tile) for tile in (8, 64, 1024, 8192)}, "cpp_
 # | `for step in range(steps):` | `for (int step : ct::irange(0, steps))` |
 # | `ct.bid(1)` | `ct::bid().y` |
 #
-# A colleague has translated the GEMM of 07.1. C (m, n) = A (m, k) · Bᵀ, with B (n, k), all row-major; block
+# A colleague has translated the GEMM of 07.1. C (m, n) = A (m, k) · Bᵀ, with B (n, k), all row-major. Block
 # (`ct::bid().x`, `ct::bid().y`) computes the tile in row x and column y of tiles. At 4096³ the result is right.
 
 
@@ -145,9 +128,9 @@ def draft():
 
 
 # %% [markdown]
-# **Exercise 09.1** (about 4 lines). Write `first_gemm()`, which returns the draft made as good as 07.1: m, n and k can
-# be any positive numbers, no load leaves its matrix, and the tensor cores do all of the additions. Four lines change.
-# Before you run the check, say for each at which sizes its fault shows, if at any.
+# **Exercise 09.1** (about 4 lines). The draft has faults. Write `first_gemm()`, which returns it made as good as 07.1:
+# m, n and k can be any positive numbers, no load leaves its matrix, and the tensor cores do all of the additions.
+# Before you run the check, say for each fault at which sizes it shows, if at any.
 
 
 # %%
@@ -174,21 +157,16 @@ check("09.1", first_gemm)
 #
 # ## The compiler's remarks
 #
-# Your kernel is correct for every size. Is it fast? The compiler gives a first answer without a GPU: for each load,
-# store and mma it emits a **remark** that names the instruction it chose, or why it could not choose a better one.
-# `compile_cpp` asks for remarks with this command. Outside of the course it prints them with the file and the line:
+# Your kernel is correct for every size. Is it fast? For each load, store and mma the compiler emits a **remark** that
+# names the instruction it chose, or why it could not choose a better one. It needs no GPU. `compile_cpp` asks for
+# remarks with this command; outside of the course it prints them with the file and the line:
 #
 #     nvcc -std=c++20 --enable-tile -arch sm_90 -tilecubin -lineinfo -Xtileiras --remarks=all -o gemm.cubin gemm.cu
 #
-# Here `SILENT` is a kernel like yours, which promises nothing. Its source, with the line numbers that remarks quote,
-# and the remarks, each below its line:
+# `SILENT` is a kernel like yours, which promises nothing:
 
 # %%
-silent = compile_cpp(SILENT.source)
-print("\n".join(f"{number:2}  {line}" for number, line in enumerate(silent.source.split("\n"), 1)))
-
-# %%
-print(silent.remarked)
+print(compile_cpp(SILENT.source).remarked)
 
 # %% [markdown]
 # The mma uses tensor cores, but the loads do not use TMA: the threads load the elements into registers, then store them
@@ -200,23 +178,15 @@ print(silent.remarked)
 #     a = ct::assume_aligned(a, 16_ic);
 #
 # It returns the same pointer and costs no instruction. If the promise is false, the kernel may read the wrong data or
-# crash. With this promise for a, b and c the remarks change. (`Variant` writes the source of your GEMM with promises to
+# crash. With this promise for a, b and c the remarks change. (`Variant` has the source of such a GEMM, with promises to
 # choose from.)
 
 # %%
-aligned = Variant(restrict=False, divisible=0)
-print(compile_cpp(aligned.source).remarked)
+print(compile_cpp(Variant(restrict=False, divisible=0).source).remarked)
 
 # %% [markdown]
-# Still no TMA, now because of the *stride*. Three of TMA's rules concern alignment:
-#
-# | | in bytes |
-# |---|---|
-# | the address of the first element | a multiple of 16 |
-# | the distance from one row to the next | a multiple of 16 |
-# | a row of the tile | a multiple of 16 |
-#
-# The second promise is about integers:
+# Still no TMA, now because of the *stride*. TMA needs three multiples of 16 bytes: the address of the first element,
+# the distance from one row to the next, and a row of the tile. The second promise is about integers:
 #
 #     k = ct::assume_divisible(k, 8_ic);
 #
@@ -248,28 +218,18 @@ for restrict in (False, True):
     print(f"{made.smem_bytes // 1024} KiB of shared memory: {fetching(made)}")
 
 # %% [markdown]
-# Both kernels have room for five stages of 32 KiB and for the tile of C, another 32 KiB. The second kernel waits only
-# until a buffer is free, so it can have loads for four stages in flight while the tensor cores use the fifth. The first
-# waits until each load has arrived before it issues the next. In the picture, of four buffers, a number stands for A's
-# and B's tile of a step:
+# Both kernels have room for five stages of 32 KiB and for the tile of C, another 32 KiB. The second waits only until a
+# buffer is free, so loads for four stages can be in flight while the tensor cores use the fifth. The first waits until
+# each load has arrived before it issues the next. In the picture a number is a step, its two loads drawn as one. The
+# tensor cores work 22% of the time above and 91% below:
 
 # %%
-show_timeline(*(Timeline(4, latency=4, transfer=1, compute=2, tiles=6, one_by_one=slow) for slow in (True, False)))
+show_timeline(*(Timeline(5, latency=8, transfer=1, compute=2, tiles=8, one_by_one=slow) for slow in (True, False)))
 
 # %% [markdown]
-# At 4096³ the busiest SM computes 8 tiles of 64 steps, each with two loads. The slow kernel takes 794.9 µs, 0.78 µs for
-# each load; the fast one 200.0 µs, 0.20 for each. If a load takes equally long in both, about four loads, of the eight
-# that fit, are in flight.
-#
 # For all the compiler knows, C's memory may overlap with A's or B's. The third promise is a keyword after a pointer's
 # type, as in `const bf16* __restrict__ a`: the kernel writes through no other pointer to the memory that it accesses
-# through this one. **Predict** which of a, b and c need it for the second loop.
-#
-# <details><summary>Which?</summary>
-#
-# All three, with this compiler (13.4): `fetching` shows it.
-#
-# </details>
+# through this one.
 #
 # **Exercise 09.2** (about 5 lines). Write `gemm()`, which returns `first_gemm()` with the promises that it needs; tiles
 # and launch stay. TMA carries every load and every store, and the loop that fetches tiles does not wait for a load that
@@ -295,140 +255,103 @@ check("09.2", gemm)
 # ## The value of each promise
 #
 # The table is for 4096³ in bf16. A "+" adds a promise to the line above; each of the last three is the kernel of the
-# line "+ `__restrict__`" with one change. Each fraction compares with the cuBLAS runs beside it, 174 to 179 µs. Nsight
-# Compute counted two columns in separate runs: *threads* is the block size, *tensor* the percentage of an SM's cycles
-# in which its tensor cores work. **Predict**: how much time do masks cost when TMA does the masking, and how much do
-# compile-time sizes save?
+# line "+ `__restrict__`" with one change. Nsight Compute counted two columns in separate runs: *threads* is the block
+# size, *tensor* the percentage of an SM's cycles in which its tensor cores work. **Predict**: how much time do masks
+# cost when TMA does the masking, and how much do compile-time sizes save?
 
 # %%
 race(PROMISES, "cpp_promises", threads=BLOCK_SIZE, tensor=TENSOR_BUSY)
 
 # %%
-for name in ("nothing", "+ multiples of 8", "  multiples of 4 instead"):
+for name in list(PROMISES)[:6]:
     made = compile_cpp(PROMISES[name].source)
     counts = [f"{made.ptx.count(word):3} {word}" for word in ("ld.global.b16", "cp.async.ca")]
     print(f"{name:24} {', '.join(counts)}; {fetching(made)}")
 
 # %% [markdown]
-# Alone, `__restrict__` gains nothing, and alignment 8%: as in *nothing*, the threads load elements of 2 bytes one by
-# one. Alignment and multiples of 8 together bring TMA, and `__restrict__` then makes the kernel four times as fast.
-# Multiples of 4 are too weak for TMA, but let the threads copy 8 bytes at once by `cp.async`: that kernel is 2.5 times
+# Alone, `__restrict__` gains nothing, and alignment 8%: the threads still load elements of 2 bytes one by one.
+# Alignment and multiples of 8 together bring TMA, and `__restrict__` then makes the kernel four times as fast.
+#
+# Multiples of 4 are too weak for TMA, but let the threads copy 8 bytes at once by `cp.async`. That kernel is 2.5 times
 # as fast as TMA without a pipeline. Python does not pass this fact: in the first cell, at K = 4092, the threads load
-# element by element. Masks cost nothing; compile-time sizes gain nothing.
+# element by element. Masks cost nothing, and compile-time sizes gain nothing.
 #
-# ## The last tenth
+# ## The same kernels in both languages
 #
-# With all promises, the kernel runs at 89% of cuBLAS's speed. Three techniques of notebook 07 close most of it:
-#
-# - **The order of the tiles**, strips of 8 rows as in [07.2](07_cutile_gemm.ipynb), so that loads hit L2.
-# - **Persistence.** `ct::num_blocks().x` is the number of blocks, and `ct::irange(first, end, step)` takes a step. Its
-#   three arguments must have the same type.
-# - **Hints**, an attribute in front of `__tile_global__`. The first number is the target architecture (900 is Hopper);
-#   0 means all of them. A CGA is a cluster.
-#
-# | hint | |
-# |---|---|
-# | `[[ cutile::hint(0, occupancy=2) ]]` | two blocks on an SM |
-# | `[[ cutile::hint(0, num_worker_warps_per_cta=8) ]]` | eight consumer warps share the accumulators |
-# | `[[ cutile::hint(0, num_cta_in_cga=2) ]]` | two CTAs of a cluster work on one tile |
-#
-# A persistent vector addition:
+# The order of the tiles, persistence and hints exist in C++, too. `ct::num_blocks().x` is the number of blocks,
+# `ct::irange(first, end, step)` takes a step, and a hint is an attribute in front of `__tile_global__`, such as
+# `[[ cutile::hint(0, num_worker_warps_per_cta=8, num_cta_in_cga=2) ]]`. (0 means every architecture, and a CGA is a
+# cluster.) The table has the rungs of notebook 07 in Tile C++ with all promises, and in cuTile, as fractions of
+# cuBLAS's speed:
 
 # %%
-few_blocks = r"""
-[[ cutile::hint(0, occupancy=2) ]]
-__tile_global__ void vector_add(const float* a, const float* b, float* c, int n) {
-    auto A = ct::partition_view{ct::tensor_span{a, ct::extents{n}}, ct::shape{1024_ic}};
-    auto B = ct::partition_view{ct::tensor_span{b, ct::extents{n}}, ct::shape{1024_ic}};
-    auto C = ct::partition_view{ct::tensor_span{c, ct::extents{n}}, ct::shape{1024_ic}};
-    for (int i : ct::irange(int(ct::bid().x), (n + 1023) / 1024, int(ct::num_blocks().x)))
-        C.store_masked(A.load_masked(i) + B.load_masked(i), i);
+rungs = {
+    "2-D grid": "a block for each tile",
+    "strips": "in strips of 8 rows",
+    "strips, 128×256": "tiles of 128×256, spilled",
+    "strips, 128×256, 8 warps": "128×256, 8 warps",
+    "persistent": "persistent, 128×128",
+    "persistent, 256×256, 2 CTAs": "persistent, 256×256, 2 CTAs",
 }
-"""
-c = torch.full_like(a := torch.randn(5000, device=place), torch.nan)
-if run_cpp(few_blocks, (4,), a, a, c, len(c)):
-    print("c is a + a:", torch.equal(c, a + a))
+cpp, python = (show_sweep(name).droplevel(0, axis=1) for name in ("cpp_ways", "tile_rungs"))
+columns = {}
+for size in ("4096", "8192"):
+    columns[size, "Tile C++"] = list(cpp.loc[list(rungs), size])
+    columns[size, "cuTile"] = list(python.loc[list(rungs.values()), size])
+pandas.DataFrame(columns, index=list(rungs))
 
 # %% [markdown]
-# The table has fractions of cuBLAS's speed at 4096³ and at 8192³. In the rows with *2 CTAs*, each CTA has eight
-# consumer warps; an indented row changes one thing in the last row that is not indented. **Predict**: what do two
-# blocks on an SM gain, and what do steps of 128 along K cost?
-
-# %%
-show_sweep("cpp_ways")
-
-# %%
-for way in ("persistent, 256×256, 2 CTAs", "  steps of 128"):
-    print(f"{way:27} {compile_cpp(WAYS[way].source).smem_bytes:,} bytes of shared memory")
-
-# %% [markdown]
-# - **128×256** spills with four consumer warps, as in notebook 07, which makes the kernel sixteen times slower.
-# - **The order** pays at 8192 only; at 4096 its gain is within the spread.
-# - **Persistence** gains more at 4096 than at 8192: with fewer steps in a tile, the gap is a larger share of the time
-#   between tiles. **Two blocks on an SM** hide part of that time, too, and gain 4% at 4096; at 8192 nothing beyond the
-#   ±.
-# - **Steps of 128** lose more than a quarter, as in notebook 07: a CTA's stage grows from 48 to 96 KiB, so at most two
-#   fit, not four.
-# - Only **256×256 over two CTAs** passes cuBLAS, by 1.4%, and only at 8192.
+# No rung differs by more than 2% of cuBLAS's speed: with the same facts the language does not matter. Both lose nearly
+# everything where the accumulators spill, and both pass cuBLAS only with 256×256 over two CTAs at 8192.
 #
-# ## Your fastest kernel
+# ## A kernel of your own
 #
-# **Exercise 09.3** (about 28 lines, two thirds of them from 09.2). Write the persistent `gemm`, with the parameters of
-# 09.2, for sizes that are multiples of 8. `print(gemm())` shows what you have. New is:
+# The gradient of a layer's weights is C = Aᵀ·B. A (k, m) and B (k, n) have a row for each of k tokens; C is (m, n).
+# All are row-major.
 #
-# - any number of blocks computes all of C, each tile once, in the order of 07.2: strips of 8 rows of
-#   tiles, each column by column (the last strip may be lower);
-# - TMA carries every load and store, and no load is waited for right after it is issued;
-# - the tensor cores do all of the additions, and no accumulator spills to local memory.
-#
-# The tile shape and the hints are yours. It is launched with one block per SM, or with one per two SMs if you hint
-# `num_cta_in_cga=2`: a grid counts clusters.
+# **Exercise 09.3** (about 17 lines). From an empty cell: write `gradient()`, which returns the source of this kernel,
+# with the parameters and the grid of 09.2. There may be any number of tokens; m and n are multiples of 8. TMA carries
+# every load and every store, no load is waited for right after it is issued, and the tensor cores do all of the
+# additions. Promise nothing that can be false.
 
 
 # %%
-def persistent_gemm():
-    ### BEGIN SOLUTION (about 28 lines)
+def gradient():
+    ### BEGIN SOLUTION (about 17 lines)
     return r"""
     __tile_global__ void gemm(const bf16* __restrict__ a, const bf16* __restrict__ b, bf16* __restrict__ c,
                               int m, int n, int k) {
         a = ct::assume_aligned(a, 16_ic);
         b = ct::assume_aligned(b, 16_ic);
         c = ct::assume_aligned(c, 16_ic);
+        m = ct::assume_divisible(m, 8_ic);
         n = ct::assume_divisible(n, 8_ic);
-        k = ct::assume_divisible(k, 8_ic);
-        auto A = ct::partition_view{ct::tensor_span{a, ct::extents{m, k}}, ct::shape{128_ic, 64_ic}};
-        auto B = ct::partition_view{ct::tensor_span{b, ct::extents{n, k}}, ct::shape{128_ic, 64_ic}};
+        auto A = ct::partition_view{ct::tensor_span{a, ct::extents{k, m}}, ct::shape{64_ic, 128_ic}};
+        auto B = ct::partition_view{ct::tensor_span{b, ct::extents{k, n}}, ct::shape{64_ic, 128_ic}};
         auto C = ct::partition_view{ct::tensor_span{c, ct::extents{m, n}}, ct::shape{128_ic, 128_ic}};
-        int down = (m + 127) / 128, across = (n + 127) / 128;
-        for (int block : ct::irange(int(ct::bid().x), down * across, int(ct::num_blocks().x))) {
-            int strip = block / (8 * across), place = block % (8 * across);
-            int height = down - 8 * strip < 8 ? down - 8 * strip : 8;
-            int i = 8 * strip + place % height, j = place / height;
-            auto acc = ct::zeros<ct::tile<float, ct::shape<128, 128>>>();
-            for (int step : ct::irange(0, (k + 63) / 64)) {
-                auto x = A.load_masked(i, step);
-                auto y = B.load_masked(j, step);
-                acc = ct::mma(x, ct::transpose(y), acc);
-            }
-            C.store_masked(ct::element_cast<bf16>(acc), i, j);
-        }
+        int i = ct::bid().x, j = ct::bid().y;
+        auto acc = ct::zeros<ct::tile<float, ct::shape<128, 128>>>();
+        for (int step : ct::irange(0, (k + 63) / 64))
+            acc = ct::mma(ct::transpose(A.load_masked(step, i)), B.load_masked(step, j), acc);
+        C.store_masked(ct::element_cast<bf16>(acc), i, j);
     }
     """
     ### END SOLUTION
 
 
 # %%
-check("09.3", persistent_gemm)
-
-# %% [markdown]
-# The lines of *persistent, 256×256, 2 CTAs* that the 2-D grid lacks:
+check("09.3", gradient)
 
 # %%
-first, fastest = (WAYS[way].source.split("\n") for way in ("2-D grid", "persistent, 256×256, 2 CTAs"))
-print("\n".join(line for line in fastest if line not in first))
+made = compile_cpp(gradient())
+print(made.remarked)
+print(fetching(made))
 
 # %% [markdown]
-# The solutions, timed in turn with cuBLAS. Where 09.2 has an ≈, trust *+ `__restrict__`* above:
+# A's rows and B's rows are m and n elements long, so these are the strides; k only counts steps, and the mask handles
+# the last one. A tile of 64×128 takes two loads by TMA, which copies rows of at most 128 bytes into a swizzled tile.
+#
+# The solutions, timed in turn with cuBLAS:
 
 # %%
 show_ladder("09")
@@ -441,7 +364,6 @@ show_ladder("09")
 # - No GPU checks a promise. If it is false, the kernel may read the wrong data or crash.
 # - The compiler's remarks name the instruction for each load, store and mma, or the reason for a slower one. Read them
 #   first. They do not mention `__restrict__`.
-# - A kernel in C++ serves a library without Python.
 #
 # Next: [10](10_gemm_baseline.ipynb).
 #
@@ -455,56 +377,14 @@ show_ladder("09")
 #
 # </details>
 #
-# <details><summary>2. How can a library that accepts any number of columns use TMA?</summary>
+# <details><summary>2. How can a library that multiplies by A (m, k) for any k use TMA?</summary>
 #
 # With two kernels: it launches the one with promises only where they hold.
 #
 # </details>
 #
-# <details><summary>3. A persistent kernel with <code>num_cta_in_cga=2</code> is launched with 132 blocks on 132
-# SMs. Its result is correct. What is wrong with the launch?</summary>
+# <details><summary>3. C = A·Bᵀ as in 09.2, but n may be any number. Which loads and stores can still use TMA?</summary>
 #
-# A grid counts clusters, and each takes two SMs: 66 run, and the other 66, with half of the tiles, wait until these
-# finish. Launch 66.
+# The loads: A's and B's rows have k elements. C's rows have n, so threads store C.
 #
 # </details>
-
-# %% [markdown]
-# ## Appendix: a program of your own
-#
-# A C++ program replaces torch with a launch and four functions of the CUDA runtime:
-#
-#     cudaMalloc(&x, bytes);                                  // x: a pointer that host code must not dereference
-#     cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice);    // or cudaMemcpyDeviceToHost; returns after the copy
-#     kernel<<<blocks, 1>>>(arguments);                       // returns at once, before the kernel has finished
-#     cudaGetLastError();                                     // cudaSuccess, which is 0, or the last error
-#     cudaFree(x);
-#
-# If the GPU refused a launch, only `cudaGetLastError` tells you. A fault inside the kernel appears in the result of the
-# copy. This function of *host* pointers computes c = a + b with `vector_add`:
-
-
-# %%
-def add_on_gpu():
-    return r"""
-    void add_on_gpu(const float* a, const float* b, float* c, int n) {
-        size_t bytes = n * sizeof(float);
-        float *x, *y, *z;
-        for (float** pointer : {&x, &y, &z}) cudaMalloc(pointer, bytes);
-        cudaMemcpy(x, a, bytes, cudaMemcpyHostToDevice);
-        cudaMemcpy(y, b, bytes, cudaMemcpyHostToDevice);
-        vector_add<<<(n + 1023) / 1024, 1>>>(x, y, z, n);
-        cudaError_t error = cudaGetLastError();
-        if (!error) error = cudaMemcpy(c, z, bytes, cudaMemcpyDeviceToHost);
-        if (error) std::fprintf(stderr, "vector_add: %s\n", cudaGetErrorString(error));
-        for (float* pointer : {x, y, z}) cudaFree(pointer);
-    }
-    """
-
-
-# %% [markdown]
-# The next cell writes the kernel, this function and a `main` that tests them to one file. The command that it prints
-# builds a program.
-
-# %%
-write_program("vector_add.cu", vector_add, add_on_gpu)

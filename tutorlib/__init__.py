@@ -12,8 +12,8 @@ from tutorlib import half_precision
 
 NAMES = {  # module → its functions, classes, constants and submodules that pages import
     "compiling.compiled": "BLACKWELL_OPCODES HOPPER_OPCODES allocated_columns counts opcodes story",
-    "compiling.cpp": "HEADER compile_cpp",
-    "compiling.dsls": "compile_all compile_cute compile_cutile",
+    "compiling.cpp": "compile_cpp",
+    "compiling.dsls": "compile_cute compile_cutile",
     "compiling.errors": "CompileFailed ToolMissing",
     "compiling.programs": "disassemble serialized",
     "compiling.spec": "TensorSpec",
@@ -58,7 +58,7 @@ NAMES = {  # module → its functions, classes, constants and submodules that pa
     "notebook.measured": ("show_costs show_counts show_figure show_ladder show_levers show_speeds show_sweep"),
     "notebook.trials": (
         "compare_attention compare_on_gpu model_errors race run_cpp run_host run_on_gpu show_beside show_findings"
-        " show_model show_ranking tune_hopper write_program"
+        " show_model show_ranking tune_hopper"
     ),
     "problems.differences": "by",
     "simulate.cutile": "run",

@@ -218,7 +218,7 @@ SAID = {  # exercise, the answer's row → the fault, its line, and what mends i
     ("05.5", "make_swizzle(5, 0, 6) → make_swizzle(0, 0, 0)"): (
         *("takes 32 wavefronts where 1 would do: threads meet in a bank", "stores.partition_S(turned)"),
     ),
-    ("07.4", "rows * columns, ct.num_blocks(0) → rows * columns"): ("more than it must", "has stored before"),
+    ("07.3", "rows * columns, ct.num_blocks(0) → rows * columns"): ("more than it must", "has stored before"),
     ("09.1", "ct::extents{n, k} → ct::extents{m, k}"): (
         *("loads b[136, 0], which lies outside b of shape (136, 129)", "B.load_masked(j, step)"),
     ),

@@ -1,6 +1,5 @@
 """Running, comparing, tuning and compiling kernels from a notebook."""
 
-import subprocess
 from unittest import mock
 
 import cutlass
@@ -15,10 +14,9 @@ from tests.pages.p09 import ADD
 from tests.simulate.cute_kernels import hello, stops_at_a_breakpoint
 from tests.stand_ins import H200, copied, multiplied
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.programs import nvcc_command
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.ampere import fused
-from tutorlib.kernels.cpp import in_tiles
+from tutorlib.kernels.cpp import SILENT
 from tutorlib.kernels.doubling import double
 from tutorlib.kernels.ladder import AMPERE_RUNGS
 from tutorlib.kernels.layers import interleave
@@ -28,9 +26,8 @@ from tutorlib.models.hopper_gemm import Sm, gemm_time
 from tutorlib.notebook import fused_kernels, trials
 from tutorlib.notebook.fused_kernels import show_fused_speeds, with_epilogue, with_gate
 from tutorlib.notebook.launches import compile_in_stages
-from tutorlib.notebook.trials import compare_on_gpu, race, run_cpp, run_on_gpu, show_beside, write_program
+from tutorlib.notebook.trials import compare_on_gpu, race, run_cpp, run_on_gpu, show_beside
 
-HOST = "void add_on_gpu(const float* a, const float* b, float* c, int n) {}"
 GEMMS = {"one buffer": AMPERE_RUNGS[0].host, "two buffers": AMPERE_RUNGS[1].host}
 
 
@@ -153,20 +150,12 @@ def test_the_promising_ones_are_timed(monkeypatch):
 
 
 def test_a_race_is_what_the_compiler_says_beside_what_was_measured():
-    table = race({"tiles of 64": in_tiles(64)}, "cpp_vectors")
+    table = race({"nothing": SILENT}, "cpp_promises")
     assert table.columns[0] == ("compiled for sm_90", "stack")
-    assert table.loc["tiles of 64", ("compiled for sm_90", "stack")] == "0"
-    (h200,) = (swept for swept in all_sweep_results("cpp_vectors") if swept.gpu == "NVIDIA H200")
-    measured = table.loc["tiles of 64"].droplevel(0)["µs"]
-    assert measured == f"{h200.of_kernel('tiles of 64')[0].measurement.median_us:,.1f}"
-
-
-def test_the_program_is_built_by_the_line_that_is_printed(monkeypatch, tmp_path, capsys):
-    monkeypatch.chdir(tmp_path)
-    write_program("vector_add.cu", lambda: ADD, lambda: HOST)
-    line = capsys.readouterr().out.splitlines()[1].split()
-    subprocess.run([*nvcc_command(), *line[1:]], check=True, timeout=300)
-    assert (tmp_path / "vector_add").exists()
+    assert table.loc["nothing", ("compiled for sm_90", "stack")] == "0"
+    (h200,) = (swept for swept in all_sweep_results("cpp_promises") if swept.gpu == "NVIDIA H200")
+    measured = table.loc["nothing"].droplevel(0)["µs"]
+    assert measured == f"{h200.of_kernel('nothing')[0].measurement.median_us:,.1f}"
 
 
 # Epilogues as functions of torch -------------------------------------------------------------------------------------

@@ -34,15 +34,15 @@ class CppExercise(KernelExercise):
     simulate it.
 
     grid: takes a shape, gives the number of tile blocks along x, y and z.
-    divisible: each size of the exercise's problems is a multiple of this, and of nothing larger.
+    divisible: each size of the exercise's problems is a multiple of this, and of nothing larger; those in
+        `free` may be any number.
     tma: whether every load and store of a tile must go by TMA.
-    spills: whether the code may use local memory, where registers go that a thread has no room for.
     """
 
     grid: Callable[[Shape], LaunchGrid]
     divisible: int = 1
+    free: str = ""
     tma: bool = False
-    spills: bool = True
 
     def request(self, simulated: tuple[Shape, ...], run: tuple[Shape, ...]) -> SourceRequest:
         return SourceRequest(**self.for_request(()))
@@ -62,17 +62,16 @@ class CppExercise(KernelExercise):
         if self.tma and any(remark.text.startswith("Failed to select TMA") for remark in compiled.remarks):
             what = "it compiles, but not every load and store goes by TMA. The compiler's remarks:\n"
             return Flaw(what + compiled.remarked, Fail.LACKS(instruction="TMA"))
-        if compiled.stack_bytes and not self.spills:
-            what = f"it compiles, but a thread keeps {compiled.stack_bytes:,} bytes of its tile in local memory."
-            return Flaw(what, Fail.SPILLS)
         return None
 
     def false_promise(self, compiled: CompiledCpp) -> Flaw | None:
         """The first promise about a parameter that some of the exercise's calls break, as a sentence; None for none."""
-        any_size = f"sizes are multiples of {self.divisible} only" if self.divisible > 1 else "a size may be any number"
         address = f"GPU memory begins at multiples of {ADDRESS} bytes"
         known = [(operand.name, ADDRESS, address) for operand in self.problem.operands]
-        known += [(dim, self.divisible, any_size) for dim in self.problem.dims]
+        for dim in self.problem.dims:
+            multiple = 1 if dim in self.free else self.divisible
+            truth = f"is a multiple of {multiple} only" if multiple > 1 else "may be any number"
+            known.append((dim, multiple, f"{dim.lower()} {truth}"))
         for (name, multiple, truth), divisor in ((known[number], divisor) for number, divisor in compiled.promises):
             if multiple % divisor:
                 what = f"it promises that {name.lower()} is a multiple of {divisor}, but {truth}. "

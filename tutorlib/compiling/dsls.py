@@ -9,8 +9,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -169,12 +168,6 @@ def refusals() -> Iterator[None]:
         yield
     except TileError as error:
         raise compile_failure(error, error.message.strip()) from error
-
-
-def compile_all(jobs: Iterable[tuple[Any, Sequence[Any], str]]) -> list[Compiled]:
-    """`compile_cutile` of each (kernel, args, arch), on as many cores as there are; in the order of the jobs."""
-    with ThreadPoolExecutor() as pool:
-        return list(pool.map(lambda job: compile_cutile(*job), jobs))
 
 
 def module_from(text: str, name: str) -> ModuleType:

@@ -5,7 +5,7 @@ cuBLAS too.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
@@ -14,11 +14,10 @@ from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.facts import issued
 from tutorlib.checking.library_use import of_course
-from tutorlib.checking.randomness import beside, more_for_points
+from tutorlib.checking.randomness import more_for_points
 from tutorlib.checking.values import Case, attempt, plain, show_call
-from tutorlib.exercises.values import Draw, case_exercise, value_exercise
+from tutorlib.exercises.values import case_exercise
 from tutorlib.failure import Fail, Flaw
-from tutorlib.kernels.cutile import PRODUCERS, REGISTER_FILE, SMEM, STAGES, Config
 from tutorlib.machine import device
 from tutorlib.models.l2 import grouped
 from tutorlib.problems.catalogue import gemm
@@ -28,82 +27,6 @@ from tutorlib.problems.problem import Shape
 if TYPE_CHECKING:
     import numpy as np
 
-
-# 07.3 fits --------------------------------------------------------------------------------------------------------
-
-
-def fits(tm: int, tn: int, tk: int, element_bytes: int, num_ctas: int, warps: int, occupancy: int) -> bool:
-    return Config(tm, tn, tk, num_ctas=num_ctas, num_worker_warps=warps, occupancy=occupancy).fits(element_bytes)
-
-
-def without(part: str) -> Callable[..., bool]:
-    """`fits` that leaves one thing out of account."""
-
-    def wrong(tm: int, tn: int, tk: int, element_bytes: int, num_ctas: int, warps: int, occupancy: int) -> bool:
-        shared = (tm + tn) * tk * (1 if part == "bytes" else element_bytes) * (1 if part == "stages" else STAGES)
-        shared *= 1 if part == "occupancy" else occupancy
-        sharing = (warps + (0 if part == "producers" else PRODUCERS)) * (1 if part == "occupancy" else occupancy)
-        fit = part == "registers" or tm * tn / (num_ctas * warps) * sharing < REGISTER_FILE
-        return fit and (part == "shared" or shared <= SMEM * (1 if part == "ctas" else num_ctas))
-
-    return wrong
-
-
-SIDES, LONG_SIDES = (64, 128, 256), (128, 256, 256)
-
-
-def configs(
-    tk: Sequence[int] = (32,), ctas: Sequence[int] = (1,), occupancy: Sequence[int] = (1,), sides: Sequence[int] = SIDES
-) -> Draw:
-    """Calls of `fits` of which a quarter to three quarters fit, so that no twelve are all alike."""
-
-    def draw(rng: Random) -> tuple:
-        tm, tn = (rng.choice(sides) for _ in range(2))
-        rest = ((1, 2, 4), ctas, (4, 8), occupancy)
-        return tm, tn, rng.choice(tk), *map(rng.choice, rest)
-
-    return draw
-
-
-# tm, tn, tk, element_bytes, num_ctas, warps, occupancy; the first of a list tell the mistakes apart
-REGISTERS = [
-    *((64, 64, 32, 2, 1, 4, 1), (128, 128, 64, 2, 1, 4, 1), (128, 256, 32, 2, 1, 4, 1)),
-    *((128, 256, 32, 2, 1, 8, 1), (256, 256, 32, 2, 2, 4, 1), (256, 256, 32, 2, 2, 8, 1), (256, 256, 32, 2, 1, 8, 1)),
-]
-SHARED = [
-    *((128, 128, 1024, 2, 1, 4, 1), (128, 128, 512, 1, 1, 4, 1), (64, 64, 256, 4, 1, 4, 1)),
-    *((128, 128, 128, 2, 1, 4, 1), (128, 256, 128, 2, 1, 8, 1), (128, 128, 256, 1, 1, 4, 1)),
-    *((64, 256, 128, 4, 1, 8, 1), (256, 64, 128, 4, 1, 8, 1)),  # one side for the other shows
-]
-PAIRS = [
-    *((256, 256, 128, 2, 2, 8, 1), (128, 256, 128, 2, 2, 8, 1)),
-    *((128, 128, 256, 2, 2, 4, 1), (256, 256, 128, 4, 2, 8, 1)),
-]
-SHARING = [
-    *((128, 128, 64, 2, 1, 4, 2), (64, 128, 64, 2, 1, 4, 2), (64, 64, 128, 4, 1, 4, 2), (64, 128, 128, 2, 1, 4, 2)),
-    *((64, 64, 64, 2, 1, 4, 4), (64, 64, 64, 4, 1, 4, 4), (64, 128, 32, 2, 1, 4, 3)),
-    *((32, 32, 128, 2, 1, 4, 7), (32, 16, 64, 2, 1, 4, 19)),  # 224 and 228 KiB: KiB of 1,024 bytes, and 227 of them
-]
-FITS = value_exercise(
-    ("07.3", "fits", 3),
-    fits,
-    {
-        "registers": beside(REGISTERS, configs(ctas=(1, 2), sides=LONG_SIDES), n=12),
-        "shared memory": beside(SHARED, configs(tk=(64, 128, 256, 512)), n=12),
-        "two CTAs": beside(PAIRS, configs(tk=(64, 128, 256), ctas=(2,), sides=LONG_SIDES), n=12),
-        "blocks that share an SM": beside(SHARING, configs(tk=(32, 64, 128), occupancy=(2, 3, 4)), n=20),
-    },
-    mistakes={
-        "elements": without("bytes"),
-        "tile_of_one_cta": without("ctas"),
-        "one_block": without("occupancy"),
-        "one_stage": without("stages"),
-        "no_tiles": without("shared"),
-        "no_producers": without("producers"),
-        "no_accumulators": without("registers"),
-    },
-    library={"Config.fits": Config.fits},
-)
 
 # The sizes at which GEMMs are tried, and the tile of C that a block computes.
 
@@ -124,7 +47,7 @@ def blocks_at_once(shape: Shape, most: int) -> tuple[int]:
     return (min(most, gpu.sms) if gpu and shape in (BENCH, BENCH_FP8) else max(1, min(most - 1, 3)),)
 
 
-# 07.1 and 07.4: the tile of C that a block computes -------------------------------------------------------------------
+# 07.1 and 07.3: the tile of C that a block computes -------------------------------------------------------------------
 
 
 def plain_tile(shape: Shape) -> tuple[int, int, int]:
@@ -169,7 +92,7 @@ STEP = 16  # along K
 COURSE_GEMMS = of_course("cutile", "plain", "persistent", "slabs", "tile_of_product")
 
 
-# 07.2 and 07.4: blocks in strips --------------------------------------------------------------------------------------
+# 07.2 and 07.3: blocks in strips --------------------------------------------------------------------------------------
 
 Grid = tuple[int, int, int]  # rows, columns, group
 GRIDS: list[Grid] = [(8, 6, 4), (16, 3, 8), (4, 4, 1)]  # the group divides the rows
@@ -225,7 +148,7 @@ def misplaced(got: object, before: list[tuple[int, int]], block: int, rows: int,
 
 
 def in_strips(shape: Shape, writers: "np.ndarray") -> str | None:
-    """A tile of 07.4 that another block computed than the order of 07.2 says, as a sentence, or None.
+    """A tile of 07.3 that another block computed than the order of 07.2 says, as a sentence, or None.
 
     In which order the tiles of one column of a strip come is left to the answer.
     """
@@ -277,9 +200,8 @@ EXERCISES = (
         strip_after_strip("a lower last strip", RAGGED_GRIDS, ragged),
         library={"l2.grouped": grouped},
     ),
-    FITS,
     tiled_gemm(
-        ("07.4", "persistent gemm", 5),
+        ("07.3", "persistent gemm", 5),
         tiers=(0.7, 0.9),
         order=in_strips,
         grid=persistent_blocks,

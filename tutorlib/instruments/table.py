@@ -33,7 +33,7 @@ from tutorlib.kernels.attention import hopper_backward
 from tutorlib.kernels.attention import launch as attention_launch
 from tutorlib.kernels.attention.roles import COURSE, AttentionParts, step_together
 from tutorlib.kernels.attention.schedule import AttentionConfig
-from tutorlib.kernels.cpp import BENCH, PROMISES, WAYS, Variant, blocks_of, in_tiles
+from tutorlib.kernels.cpp import BENCH, PROMISES, WAYS, Variant
 from tutorlib.kernels.hopper import first, torch_gemm
 from tutorlib.kernels.hopper.choose import choose
 from tutorlib.kernels.hopper.config import HopperConfig
@@ -68,7 +68,6 @@ from tutorlib.problems.catalogue import (
     gemm_tf32,
     softmax,
     transpose,
-    vector_add,
 )
 from tutorlib.problems.differences import by
 from tutorlib.problems.problem import Operand, Problem, Shape
@@ -293,12 +292,6 @@ def tile_fp32() -> Sweep:
         walking("one product of tf32", cutile.through_tf32, 128, 128, 32),
     )
     return Sweep(gemm_tf32(), ways, cubes(4096))
-
-
-def cpp_vectors() -> Sweep:
-    """A vector addition in tiles of four sizes."""
-    candidates = (Candidate(f"tiles of {t}", CppLauncher(in_tiles(t), blocks_of(t))) for t in (8, 64, 1024, 8192))
-    return Sweep(vector_add("fp32"), tuple(candidates), ((2**27,),))
 
 
 def cpp_gemms(named: Mapping[str, Variant], shapes: tuple[Shape, ...], *counted: str) -> Sweep:
@@ -1024,7 +1017,6 @@ SWEEPS: dict[str, Callable[[], Sweep]] = {
     "tile_space": tile_space,
     "split_k": split_k,
     "tile_fp32": tile_fp32,
-    "cpp_vectors": cpp_vectors,
     "cpp_promises": lambda: cpp_gemms(PROMISES, (BENCH,), *COUNTED),
     "cpp_ways": lambda: cpp_gemms(WAYS, cubes(4096, 8192)),
     "gemm_rungs": lambda: Sweep(GEMM, rungs(GEMM), SQUARES, look=mma_sync_alone),

@@ -1,12 +1,9 @@
-"""C++: notebook 09's vector addition and GEMMs in CUDA Tile C++, and notebook 13's GEMM in plain CUDA C++."""
+"""C++: notebook 09's GEMMs in CUDA Tile C++, and notebook 13's GEMM in plain CUDA C++."""
 
-import textwrap
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from tutorlib.compiling.compiled import LaunchGrid
-from tutorlib.compiling.cpp import HEADER
 from tutorlib.machine import device
 from tutorlib.problems.problem import Shape
 
@@ -16,11 +13,6 @@ TILE = (128, 128)  # of C, in the first two GEMMs
 def tiles(length: int, tile: int) -> int:
     """So many tiles cover a length."""
     return -(-length // tile)
-
-
-def blocks_of(tile: int) -> Callable[[Shape], LaunchGrid]:
-    """The grid for a vector: a block for every `tile` elements."""
-    return lambda shape: (tiles(shape[0], tile),)
 
 
 def tile_grid(shape: Shape) -> LaunchGrid:
@@ -166,43 +158,3 @@ class CudaGemm:
 
 
 THREE_STAGES = CudaGemm("three_stages.cu", (128, 128, 32), stages=3, threads=128)  # layouts as index arithmetic
-
-
-# The vector addition, and the program in one file around it -----------------------------------------------------------
-
-MAIN = """\
-// Adds two vectors, whose length is the first argument, and compares each element of the result.
-int main(int count, char** arguments) {
-    int n = count > 1 ? std::atoi(arguments[1]) : 1000000;
-    std::vector<float> a(n), b(n), c(n, -1.0f);
-    for (int i = 0; i < n; i++) a[i] = i % 251, b[i] = 3.0f * (i % 127);
-    add_on_gpu(a.data(), b.data(), c.data(), n);
-    int wrong = 0;
-    for (int i = 0; i < n; i++) {
-        float sum = i % 251 + 3.0f * (i % 127);
-        if (!(c[i] == sum) && ++wrong == 1) std::printf("c[%d] is %g and should be %g\\n", i, c[i], sum);
-    }
-    std::printf("%d of %d elements right\\n", n - wrong, n);
-    return wrong > 0;
-}
-"""
-
-
-def program(kernel: str, host: str) -> str:
-    """The source of the whole program. kernel: that of vector_add. host: that of add_on_gpu."""
-    includes = "#include <cstdio>\n#include <cstdlib>\n#include <vector>\n"
-    return "\n".join([includes + HEADER, *(textwrap.dedent(part).strip("\n") + "\n" for part in (kernel, host)), MAIN])
-
-
-def in_tiles(tile: int) -> str:
-    """A vector addition in tiles of this size, for vectors that they divide."""
-    views = "\n".join(
-        f"auto {x.upper()} = ct::partition_view{{ct::tensor_span{{{x}, ct::extents{{n}}}}, ct::shape{{{tile}_ic}}}};"
-        for x in "abc"
-    )
-    return f"""\
-__tile_global__ void vector_add(const float* a, const float* b, float* c, int n) {{
-{views}
-int i = ct::bid().x;
-C.store_masked(A.load_masked(i) + B.load_masked(i), i);
-}}"""

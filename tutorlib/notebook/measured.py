@@ -189,7 +189,9 @@ def one_shape(swept: SweepResults, counters: dict[str, str], predicted: Predicte
         )
         for point in swept.points
     ]
-    baseline = {"µs": f"{swept.points[0].measurement.baseline_us:,.1f}"} | counted(swept.baseline)
+    times = [point.measurement.baseline_us for point in swept.points]  # in turn with each kernel
+    least, most = (f"{us:,.1f}" for us in (min(times), max(times)))
+    baseline = {"µs": least if least == most else f"{least} to {most}"} | counted(swept.baseline)
     return [*rows, (swept.baseline, baseline)]
 
 

@@ -4,7 +4,6 @@ import gzip
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.exercises.judges.hopper import Estimate, modeled
 from tutorlib.exercises.judges.hopper import model_errors as model_errors
-from tutorlib.kernels.cpp import Variant, program
+from tutorlib.kernels.cpp import Variant
 from tutorlib.kernels.hopper.config import ConfigError, HopperConfig
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, WGMMA, Feature
@@ -219,17 +218,6 @@ def race(sources: "Mapping[str, str | Variant]", sweep: str, **counters: str) ->
         both |= {gpu: measured[gpu] for gpu in dict.fromkeys(measured.columns.get_level_values(0))}
     table = pandas.concat(both, axis="columns").fillna("")
     return table.rename(index=lambda title: title.replace("  ", 2 * NBSP))
-
-
-def write_program(name: str, kernel: Callable[[], str], host: Callable[[], str]) -> None:
-    """Write the sources of vector_add and add_on_gpu with a main to a file, and print the command that builds it."""
-    source = program(kernel(), host())
-    Path(name).write_text(source, encoding="utf-8")
-    arch = device.tile_target() if device.gpu() else INSPECTED
-    stem = Path(name).stem
-    print(f"{len(source.splitlines())} lines in {name}. Build and start it with")
-    print(f"    nvcc -std=c++20 --enable-tile -arch {arch} -o {stem} {name}")
-    print(f"    ./{stem} 1000000")
 
 
 # A tuner that gives a reason for each configuration that it does not time --------------------------------------------

@@ -189,6 +189,26 @@ def gemm_shared(accumulators: int, flags: int) -> Problem:
     )
 
 
+def gemm_of_columns() -> Problem:
+    """C (M, N) = Aᵀ · B with A (K, M) and B (K, N), all row-major bf16. The baseline is cuBLAS."""
+
+    def baseline(c: "Tensor", a: "Tensor", b: "Tensor") -> None:
+        import torch
+
+        torch.mm(a.mT, b, out=c)
+
+    plain = gemm("bf16")
+    a, b = plain.inputs
+    return replace(
+        plain,
+        name="gemm_of_columns",
+        inputs=(replace(a, modes="KM"), replace(b, modes="KN")),
+        reference=lambda a, b: a.mT @ b,
+        bound=lambda result, inputs, out: accumulation(result, (inputs[0].mT, inputs[1].mT), out),
+        baseline=baseline,
+    )
+
+
 def gemm_m_major(dtype: DType) -> Problem:
     """`gemm` of a column-major A, whose M is contiguous: a.mT of a matrix (K, M) in PyTorch."""
     plain = gemm(dtype)
