@@ -25,8 +25,6 @@ from functools import partial
 from math import ceil
 
 import cutlass
-import cutlass.cute as cute
-import torch
 
 from tutorlib import MEMORY_READ, all_sweep_results, check, hardware_of, l2, show_block_order
 
@@ -269,8 +267,10 @@ with suppress(NotImplementedError):  # until you have written busy
 # numbers. Here is a plain kernel that computes them both. A block has 16×16 threads and one tile of 16×16, and each
 # thread sums one element, directly from global memory:
 
-
 # %%
+import cutlass.cute as cute
+
+
 @cute.kernel
 def square_kernel(a: cute.Tensor, c: cute.Tensor, side: cutlass.Constexpr):
     x, y, _ = cute.arch.thread_idx()
@@ -339,6 +339,7 @@ check("12.4", gram)
 # Are half of the tiles half of the time? On a GPU, for 2,048 rows of 512:
 
 # %%
+import torch
 from cutlass.cute.runtime import from_dlpack
 
 if torch.cuda.is_available():
