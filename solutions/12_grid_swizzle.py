@@ -162,7 +162,9 @@ def beside_counters(name, blocks):
     """Your count of the GB from memory, the GPU's, and the times, at 8192³. blocks: on each SM."""
     for swept in all_sweep_results(name):
         took = {p.name: p.measurement.median_us for p in swept.points if p.measurement.shape[0] == 8192}
-        for name, order in ORDERS.items():
+        for name, order in (ORDERS | {"groups of 16, there and back": in_groups}).items():
+            if name not in took:
+                continue
             fetched = tiles_fetched(l2.waves(GRID, order, blocks * h200.sms), STEPS, ROOM // TILE_BYTES)
             counted, gain = swept.counters[name][MEMORY_READ], took["raster"] / took[name] - 1
             print(
