@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 135
+#     minutes: 85
 #     summary: Fragments, ldmatrix and mma.sync; a GEMM part by part, and at the end one kernel that is all yours.
 # ---
 
@@ -11,14 +11,14 @@
 # This page builds a GEMM, C = A · Bᵀ, which the pages after it make faster. A is (M, K), B is (N, K), C is (M, N), all
 # row-major bf16, accumulated in fp32. The entry point is `gemm(a, b, c)`.
 #
-# You write its layouts, its main loop, and at the end the kernel around them. On an H200 at 4096³ the course's kernel
-# reaches 396 TFLOP/s, about half of cuBLAS's speed; the page ends with a count that explains it.
+# You write its main loop, the order in which it takes C's columns, and at the end the kernel around them. On an H200 at
+# 4096³ it reaches 396 TFLOP/s, about half of cuBLAS's speed; the page ends with a count that explains it.
 #
-# > **After this page you can** write a tensor-core GEMM in CuTe: swizzled shared memory, cp.async with zeros at the
-# > edges, operands by ldmatrix, mma.sync, a main loop whose barriers you can defend, and stores of whole sectors; and
-# > predict its time from the number of blocks on an SM.
+# > **After this page you can** write a tensor-core GEMM in CuTe: cp.async with zeros at the edges, operands by
+# > ldmatrix, mma.sync, a main loop whose barriers you can defend, and stores of whole sectors; and predict its time
+# > from the number of blocks on an SM.
 # >
-# > **It takes** about 135 minutes, on any machine, best in two sittings: stop after 10.4. A GPU from sm_80 on gives the
+# > **It takes** about 85 minutes, on any machine, best in two sittings: stop after 10.2. A GPU from sm_80 on gives the
 # > speed.
 
 # %%
@@ -29,13 +29,10 @@ import cutlass.cute as cute
 import torch
 
 from tutorlib import (
-    TensorSpec, Timeline, all_sweep_results, check, compile_cute, counts, explain, hardware_of, show_banks,
-    show_columns, show_figure, show_ladder, show_path, show_source, show_timeline, show_tv, show_tvs, show_warps, story,
+    TensorSpec, Timeline, all_sweep_results, check, compile_cute, explain, hardware_of, show_columns, show_figure,
+    show_ladder, show_path, show_source, show_timeline, show_tv, show_tvs, show_warps,
 )  # fmt: skip
-from tutorlib.kernels.ampere import (
-    Accumulators, GemmConfig, GlobalToShared, Steps, main_loops as course, make_copy_g2s, make_gemm, make_operands,
-    store, thread_share,
-)  # fmt: skip
+from tutorlib.kernels.ampere import GemmConfig, Steps, main_loops as course, make_gemm, thread_share
 
 # %% [markdown]
 # ## Who computes what, and what it costs
@@ -43,54 +40,19 @@ from tutorlib.kernels.ampere import (
 # Each thread block computes one tile of C. It walks along K in steps; in each step it loads a tile of A and a tile of B
 # and multiplies them. Blocks share nothing: the block to the right needs the same rows of A, and loads them again.
 #
-# **Exercise 10.1** (about 3 lines). Write `loaded_bytes(m, n, k, tile_m, tile_n)`: how many bytes of A and B, both
-# bf16, all blocks together load. A tile of C that extends past the matrix counts as a whole one; `k` is not rounded up.
-
-
-# %%
-def loaded_bytes(m, n, k, tile_m, tile_n):
-    ### BEGIN SOLUTION (about 3 lines)
-    blocks = -(-m // tile_m) * -(-n // tile_n)
-    return blocks * (tile_m + tile_n) * k * 2
-    ### END SOLUTION
-
-
-# %%
-check("10.1", loaded_bytes)
-
-# %% [markdown]
 # For each index along K, a block with a tile of m×n performs 2·m·n operations on 2·(m+n) bytes: m·n/(m+n) operations
-# per byte, its **arithmetic intensity**. A kernel whose intensity is below the GPU's own ratio, its peak operations per
-# second divided by its memory bandwidth, would be limited by device memory if every load came from there.
-
-# %%
-h200 = hardware_of("NVIDIA H200")
-ratio = h200.flops["bf16"] / h200.bandwidth
-print(f"H200, from device memory: {ratio:.0f} operations per byte")
-for m, n in [(16, 16), (64, 64), (128, 128), (128, 256)]:
-    intensity = m * n / (m + n)
-    print(f"a tile of {m}×{n}: {intensity:.0f}; enough if L2 serves {1 - intensity / ratio:.0%} of the bytes")
-
-# %% [markdown]
-# Many loads can hit L2, because other blocks read the same tiles; notebook 12 counts them. The rest is up to **large
-# tiles**: here 128×128, and 64 along K, as in Eric Schreiber's ladder of kernels ([Demystifying
-# CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a)), which these pages follow. 64 elements
-# of bf16 are 128 bytes: a row of a tile is one cache line, and spans all 32 banks once.
+# per byte, its **arithmetic intensity**. With a tile of 128×128 that is 64. An H200 performs 206 operations in the time
+# that a byte takes from its memory, so L2 must serve 69% of the loads; notebook 12 counts them. The tile is 64 long
+# along K, as in Eric Schreiber's ladder of kernels ([Demystifying
+# CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a)), which these pages follow: 64 elements
+# of bf16 are 128 bytes, so a row of a tile is one cache line, and spans all 32 banks once.
 #
 # CuTe's names say where a tensor is: `g` for the block's tile in global memory, `s` for shared memory, `r` for
 # registers. `tCrA` is one thread's part (`t`), divided as the multiplication (`C`) needs it, in registers (`r`), of A.
 #
-# The path of A's tile through the kernel, and your parts of it:
-#
-# | from | by | to | exercises |
-# |---|---|---|---|
-# | `gA`, global memory | cp.async | `sA`, shared memory | 10.3 |
-# | `sA` | ldmatrix | `tCrA`, registers | 10.2 |
-# | `tCrA` and `tCrB` | mma.sync | `tCrC`, accumulators | 10.5 |
-# | `tCrC` | rounding, stores | `tCgC`, global memory | 10.6 |
-#
-# 10.4 is the loop around the first three, and 10.7 the whole kernel. Here are the first 16 rows of the tile before
-# cp.async and after it. A cell is 16 bytes, which thread T copies; the outline is a K block, 16 elements along K:
+# A's tile goes from `gA` to `sA` by cp.async, from there to `tCrA` by ldmatrix, and mma.sync multiplies it into the
+# accumulators, `tCrC`. Here are the first 16 rows of the tile before cp.async and after it. A cell is 16 bytes, which
+# thread T copies; the outline is a K block, 16 elements along K:
 
 # %%
 show_path()
@@ -148,7 +110,7 @@ show_tvs(
 # 1, and so on. Each lane receives four registers, register j from matrix j. A quarter of A above looks like the right
 # picture, so one `ldmatrix.x4` fills the fragments of a 16×16 tile, if each lane supplies the right address.
 #
-# **Exercise 10.2** (about 1 line). Write `ldmatrix_row(lane)`. This lane supplies the address of eight elements of a
+# **Exercise 10.1** (about 1 line). Write `ldmatrix_row(lane)`. This lane supplies the address of eight elements of a
 # row of the 16×16 tile: return the (row, column) of the first. Register j must receive values 2j and 2j + 1 of A's
 # fragment.
 
@@ -161,47 +123,24 @@ def ldmatrix_row(lane):
 
 
 # %%
-check("10.2", ldmatrix_row)
+check("10.1", ldmatrix_row)
 
 # %% [markdown]
 # ## Shared memory: one layout, two access patterns
 #
 # cp.async writes the tile of A with eight threads side by side along a row, 16 bytes each. `ldmatrix` reads eight
-# *rows* at a time, 16 bytes of each. A row-major layout suits the writes. For the reads no layout is worse:
+# *rows* at a time, 16 bytes of each. A row-major layout suits the writes, and for the reads no layout is worse. So the
+# tile is stacked from atoms of 8 rows of 128 bytes under Swizzle⟨3,3,3⟩, which notebook 04 derives. `stages` counts
+# buffers: one on this page, more in notebook 11.
 
 # %%
-eight_rows = [(row, 0) for row in range(8)]
-show_banks("(8,64):(64,1)", access=eight_rows, element_bytes=2, vector=8)
+from tutorlib.kernels.ampere.thread_share import make_copy_g2s, make_mma, make_operands, smem_layout
 
-# %% [markdown]
-# **Exercise 10.3** (about 4 lines). Write `smem_layout(rows, k, stages)`, for k = 64 and for k = 32: a layout of that
-# shape in which neighbors along k are neighbors in memory, no two elements share a place, and neither access has a bank
-# conflict. *Stages* are buffers, one on this page and more in notebook 11. At hand:
-#
-# | | |
-# |---|---|
-# | `cute.make_layout(shape, stride=…)` | a layout |
-# | `cute.make_swizzle(b, m, s)` | Swizzle⟨B,M,S⟩, on offsets that count elements |
-# | `cute.make_composed_layout(swizzle, 0, layout)` | swizzle ∘ layout |
-# | `cute.tile_to_shape(atom, shape, (0, 1, 2))` | repeats an atom down the rows, then along k, then over the stages |
-
-
-# %%
-def smem_layout(rows, k, stages):
-    ### BEGIN SOLUTION (about 4 lines)
-    width = min(k, 64)
-    swizzle = cute.make_swizzle(3 if width == 64 else 2, 3, 3)
-    atom = cute.make_composed_layout(swizzle, 0, cute.make_layout((8, width), stride=(width, 1)))
-    return cute.tile_to_shape(atom, (rows, k, stages), (0, 1, 2))
-    ### END SOLUTION
-
-
-# %%
-check("10.3", smem_layout)
+show_source(smem_layout)
 
 # %% [markdown]
 # What is the swizzle worth? Here is what the course's kernel costs, with a tile of 128×128×64 and four warps: first
-# with your layout, then with a row-major one.
+# with this layout, then with a row-major one.
 
 
 # %%
@@ -210,14 +149,12 @@ def row_major(rows, k, stages):
 
 
 a, b, c = (torch.randn(128, 128).bfloat16() for _ in range(3))
-picture = explain(make_gemm(GemmConfig(), course.single_buffer, smem=smem_layout), a, b, c)
-
-# %%
-picture = explain(make_gemm(GemmConfig(), course.single_buffer, smem=row_major), a, b, c)
+for smem in (smem_layout, row_major):
+    picture = explain(make_gemm(GemmConfig(), course.single_buffer, smem=smem), a, b, c)
 
 # %% [markdown]
-# Look at the line of `ldmatrix`: eight rows meet in four banks, as in the picture above. The swizzle's addresses cost a
-# few instructions more; the conflicts cost seven of eight wavefronts.
+# Compare the lines of `ldmatrix`: in the row-major tile, eight rows meet in four banks. The swizzle's addresses cost a
+# few instructions more, and the conflicts cost seven of eight wavefronts.
 #
 # ## The main loop: load, wait, compute
 #
@@ -239,7 +176,7 @@ picture = explain(make_gemm(GemmConfig(), course.single_buffer, smem=row_major),
 show_timeline(Timeline(stages=1, latency=4, transfer=2, compute=3, tiles=5))
 
 # %% [markdown]
-# **Exercise 10.4** (about 9 lines). Write the loop, with buffer 0: it loads every K tile once, and fetches and
+# **Exercise 10.2** (about 9 lines). Write the loop, with buffer 0: it loads every K tile once, and fetches and
 # multiplies each of its K blocks once. Two hazards must be excluded, with at most two barriers for each K tile. Before
 # you write, name them: whose copies does a wait cover, and who may still be reading the buffer that the next load
 # overwrites?
@@ -248,8 +185,7 @@ show_timeline(Timeline(stages=1, latency=4, transfer=2, compute=3, tiles=5))
 # that the code does not grow with K. The loop over K blocks is `cutlass.range_constexpr`, which unrolls it: a K block
 # selects registers, and an instruction names its registers.
 #
-# The check simulates your loop. There a copy arrives when a thread waits for it, and no sooner, and two accesses
-# without a barrier between them are a race.
+# The check simulates your loop. There a copy arrives when a thread waits for it, and no sooner.
 
 
 # %%
@@ -269,7 +205,7 @@ def single_buffer(steps: Steps):
 
 
 # %%
-check("10.4", single_buffer)
+check("10.2", single_buffer)
 
 # %% [markdown]
 # Your loop, simulated: C issues copies, c commits them, w waits, | is a barrier, R ldmatrix, M the arithmetic.
@@ -282,16 +218,6 @@ explain(make_gemm(GemmConfig(), single_buffer), a, b, c)
 #
 # ## Load: zeros at the edges
 #
-# `GemmConfig`, an immutable object that is known at compile time, describes how the work is divided. The copy is a
-# TiledCopy, as in notebook 05: a thread's piece is 16 bytes, the widest cp.async, and eight threads side by side copy a
-# row of 64. It bypasses L1, since the kernel reads the data from shared memory only.
-
-# %%
-config = GemmConfig()
-print(config, "threads:", config.threads, "shared memory:", config.smem_bytes, "bytes")
-show_source(make_copy_g2s)
-
-# %% [markdown]
 # M, N and K need not be multiples of the tile. K must be a multiple of 8, so that each row starts at a multiple of 16
 # bytes. A vector is then entirely inside the matrix or entirely outside, and one comparison decides.
 #
@@ -303,7 +229,7 @@ show_source(thread_share.load)
 
 # %% [markdown]
 # `path` is one operand's way into shared memory, for one thread. `path.places` has the coordinates of each vector's
-# elements; it is `None` where tiles divide the matrix. `cute.elem_less` is true if the row *and* the column are
+# elements, and is `None` where tiles divide the matrix. `cute.elem_less` is true if the row *and* the column are
 # smaller.
 #
 # **Predict:** a colleague writes `if cute.elem_less(…): cute.copy(…)`, without `pred`. It copies nothing from outside
@@ -320,73 +246,22 @@ show_source(thread_share.load)
 # ## Multiply: who multiplies what
 #
 # A **tiled MMA** arranges warps over the tile, here 2×2, and says how much of the tile all warps cover before the
-# pattern repeats. The left picture is one pattern, and C's tile of 128×128 repeats it (right). The numbers are warps, V
-# is a thread's value. CuTe lays the warps side by side, an atom each, and repeats them until the pattern is full:
+# pattern repeats: 32×32, and 16 along K. The course's `make_mma(config, dtype)` makes it; `config`, a `GemmConfig`,
+# says how the work is divided. The left picture is one pattern, and C's tile of 128×128 repeats it (right). The numbers
+# are warps, V is a thread's value.
 
 # %%
 pattern = "((4,8,2,2),((2,2),(1,2))):((64,1,16,256),((32,8),(0,512)))"  # (thread, value) → place in 32×32
 show_warps(pattern, (32, 32), (128, 128))
 
 # %% [markdown]
-# **Exercise 10.5** (about 2 lines). Write `make_mma(config, dtype)`: this pattern for any `config.warps`, a pair (along
-# M, along N), with one warp along K. `cute.make_tiled_mma(op, warps, permutation_mnk=(…, …, …))` takes a layout of the
-# warps, of three modes, and the pattern's extent along M, N and K. How many atoms of C does each warp have in the
-# left picture, and why not one?
-
-
-# %%
-from cutlass.cute.nvgpu import warp
-
-
-# %%
-def make_mma(config, dtype):
-    op = warp.MmaF16BF16Op(dtype, cutlass.Float32, (16, 8, 16))
-    ### BEGIN SOLUTION (about 2 lines)
-    m, n = config.warps
-    return cute.make_tiled_mma(op, cute.make_layout((m, n, 1)), permutation_mnk=(16 * m, 16 * n, 16))
-    ### END SOLUTION
-
-
-# %%
-check("10.5", make_mma)
-
-# %% [markdown]
-# Two atoms along N for each warp: then the operands of both are 16 rows of B, which one `ldmatrix.x4` brings.
-#
-# ## Fetch: two views of the same registers
-#
-# The MMA reads a thread's registers as (values of an atom, atoms, K blocks). `ldmatrix` fills them as (values that one
-# instruction brings, instructions, K blocks). Both are views of the same registers: `retile` makes the second. An
-# `Operand` has the two views, `tCrX` and `tXrX`, the part of shared memory `tXsX`, and the copy between them, `s2r`:
+# In a pattern each warp has two atoms along N, because one `ldmatrix.x4` brings 16 rows of B, the operands of both. It
+# fills a lane's registers with eight elements at a time, and an atom reads four of them. These are two views of the
+# same registers, and `retile` makes the second. An `Operand` has `tCrX`, the MMA's view, `tXrX`, ldmatrix's view, the
+# part of shared memory `tXsX`, and the copy between them, `s2r`:
 
 # %%
 show_source(make_operands)
-
-# %% [markdown]
-# **Predict** both views of B; their last mode counts the four K blocks. For a K block a thread has eight atoms of 8
-# columns. How many elements does it hold for each atom, and how many does one ldmatrix.x4 bring?
-
-
-# %%
-@cute.jit
-def look():
-    tiled_mma = make_mma(config, cutlass.BFloat16)
-    memory = cute.make_ptr(cutlass.BFloat16, 0, cute.AddressSpace.smem, assumed_align=128)
-    tile = cute.make_tensor(memory, smem_layout(128, 64, 1))
-    for name, operand in zip("AB", make_operands(tiled_mma, 0, tile, tile), strict=True):
-        print(f"{name}: as the mma reads them    {operand.tCrX.layout}")
-        print(f"   as ldmatrix fills them {operand.tXrX.layout}")
-
-
-with suppress(NotImplementedError):  # until you have written make_mma
-    look()
-
-# %% [markdown]
-# For B, eight atoms of four elements are four ldmatrix of eight, in the same registers. `cute.copy` fills the view of
-# ldmatrix, `cute.gemm` takes the view of the MMA:
-
-# %%
-show_source(thread_share.fetch, thread_share.multiply)
 
 # %% [markdown]
 # ## Permute the view, not the data
@@ -400,16 +275,16 @@ show_source(thread_share.fetch, thread_share.multiply)
 show_columns(("value", "lane", "warp", "atom"))
 
 # %% [markdown]
-# The usual remedy exchanges data through shared memory or by shuffles. Another costs nothing. We may choose
-# **which** columns of C, rows of B, a lane multiplies, as long as its results go to the same columns of C. So permute
-# the rows of B, and store C under the same permutation: `cute.composition(gB, (columns, None, None))`. A permuted row
-# of B is still a whole line of 128 bytes, so its copies touch the same sectors and banks as before.
+# The usual remedy exchanges data through shared memory or by shuffles. Another costs nothing. We may choose **which**
+# columns of C, rows of B, a lane multiplies, as long as its results go to the same columns of C. So permute the rows of
+# B, and store C under the same permutation. A permuted row of B is still a whole line of 128 bytes, so its copies touch
+# the same sectors and banks as before.
 #
 # Write the MMA's column as digits, the fastest first: *value* (2 in a lane), *lane* (4 in a row), *warp* (the warps
 # along N), *atom* (4 that become one vector) and *rest* (how often all of that repeats in the tile). The layout maps
 # these digits to a column in memory.
 #
-# **Exercise 10.6** (about 2 lines). Write `columns(warps, tile_n)`: the layout, `cute.make_layout(shape, stride=…)`,
+# **Exercise 10.3** (about 2 lines). Write `columns(warps, tile_n)`: the layout, `cute.make_layout(shape, stride=…)`,
 # of shape `(2, 4, warps, 4, tile_n // (32 * warps))`. Find the strides from two demands: a lane's values in four
 # consecutive atoms are eight neighbors, and one store of all lanes writes whole sectors.
 
@@ -423,70 +298,49 @@ def columns(warps, tile_n):
 
 
 # %%
-check("10.6", columns)
-
-# %%
-show_columns(("value", "lane", "warp", "atom"), ("value", "atom", "lane", "warp"))
+check("10.3", columns)
 
 # %% [markdown]
-# The lower row is the permuted one. Compare `st.global` and the warp instructions of the next two reports: without your
-# columns, then with them.
+# In the lower row of the picture, the columns are permuted. Compare `st.global` and the warp instructions of the two
+# reports, without your columns and with them:
 
 # %%
-picture = explain(
-    make_gemm(config, course.single_buffer, columns=lambda config: cute.make_layout(config.tile[1])), a, b, c
-)
-
-# %%
-picture = explain(
-    make_gemm(config, course.single_buffer, columns=lambda config: columns(config.warps[1], config.tile[1])), a, b, c
-)
+config = GemmConfig()
+for order in (lambda config: cute.make_layout(config.tile[1]), lambda config: columns(config.warps[1], config.tile[1])):
+    with suppress(NotImplementedError):  # until you have written columns
+        picture = explain(make_gemm(config, course.single_buffer, columns=order), a, b, c)
+show_columns(("value", "lane", "warp", "atom"), ("value", "atom", "lane", "warp"))
 
 # %% [markdown]
 # Half the sectors of C, in fewer instructions: only two layouts changed.
 #
-# ## The write-back
-#
-# An **epilogue** turns accumulators into C. It gets an `Accumulators`, `acc`, for one thread: its accumulators `tCrC`,
-# their places in C, `tCgC`, and the coordinates of these places. Under the permuted view, `eight` are eight neighbors:
-# the two columns of a lane in four atoms. Where C's rows start at multiples of 16 bytes (`aligned`), one comparison and
-# one store do for all eight:
-
-# %%
-show_source(store)
-
-# %% [markdown]
 # ## Your kernel
 #
-# **Exercise 10.7** (about 26 lines). Write the kernel of `gemm(a, b, c)` from your parts and those above: one block for
-# each tile. C is right at all sizes, also where no tile divides them (K and N are multiples of 8). At most two barriers
-# for each K tile; cp.async of 16 bytes; no bank conflict; B's rows and C's columns in the order of your `columns`, so
-# that stores fill whole sectors; nothing copied, fetched or stored twice; no spill. A GPU also times it at 4096³.
-# Before you write, say why the coordinates must be permuted like the data.
+# **Exercise 10.4** (about 18 lines). Write the kernel of `gemm(a, b, c)` from your parts and the course's: one block
+# for each tile. C is right at all sizes, also where no tile divides them (K and N are multiples of 8). At most two
+# barriers for each K tile; cp.async of 16 bytes; no bank conflict; B's rows and C's columns in the order of your
+# `columns`, so that stores fill whole sectors; nothing copied, fetched or stored twice; no spill. A GPU also times it
+# at 4096³.
 #
-# What a thread needs; `copies` and `math` are its slices, `.get_slice(thread)`, of the TiledCopy and the TiledMma, and
-# accumulators start at zero, `.fill(0.0)`:
+# The lines above your answer have a thread's slices of the copy and of the MMA, and `path`. You need
 #
-# | | A | B | C |
-# |---|---|---|---|
-# | tile | `cute.local_tile(mA, (bM, bK), (m, None))` | same, `(n, None)` | `cute.local_tile(mC, (bM, bN), (m, n))` |
-# | its order | as it is | `cute.composition(gB, (order, None, None))` | `cute.composition(gC, (None, order))` |
-# | shared memory | `memory.allocate_tensor(dtype, layout, byte_alignment=128)` | same | |
-# | a thread's part | `copies.partition_S(gA)`, `partition_D(sA)` | same | `math.partition_C(…)` of the permuted one |
-# | registers | `make_operands(tiled_mma, thread, sA, sB)` | the same call | `tiled_mma.make_fragment_C(tCgC)`, filled |
-#
-# - `None` in a tile's place keeps all tiles along K, as a third mode: (bM, bK, k_tiles). `config.stages` is 1.
-# - The coordinates of A, B and C are tensors, too: `cute.make_identity_tensor(mA.shape)`, whose element at (row,
-#   column) *is* (row, column). Cut, permute and divide them like the data.
-# - `GlobalToShared(g2s, source, target, places, limit)` is a path; the limit is the matrix's shape. Places and limit
-#   are None where the tile divides the matrix, along the rows and along K: Python's own `if`, since shapes are static
-#   here.
-# - `Steps(k_tiles, a, b, rA, rB, tiled_mma, tCrC)` goes to your main loop; a and b are the two paths.
-# - `Accumulators(tCrC, tCgC, coordinates, gC, mC.shape, config, math)` goes to `store`, with gC as it is in memory.
+# - the block's tiles: `cute.local_tile(mA, (bM, bK), (m, None))`, where `None` keeps all tiles along K as a third mode,
+#   and `cute.composition(gB, (order, None, None))` for the order of B's rows. For C's columns it is `(None, order)`;
+# - coordinates, so that copies and stores know what is inside: `cute.make_identity_tensor(mA.shape)` is a tensor whose
+#   element at (row, column) *is* (row, column). Which steps of the data do coordinates need, too?
+# - shared memory: `memory.allocate_tensor(dtype, layout, byte_alignment=128)`, for `config.stages` buffers;
+# - accumulators: `math.partition_C(…)` of the permuted tile of C is `tCgC`, a thread's part of it; `tCrC =
+#   tiled_mma.make_fragment_C(tCgC)` are its registers, and `tCrC.fill(0.0)` sets them;
+# - operands: `rA, rB = make_operands(tiled_mma, thread, sA, sB)`;
+# - your main loop, which takes `Steps(k_tiles, a, b, rA, rB, tiled_mma, tCrC)`; a and b are the two paths;
+# - the epilogue: `store(Accumulators(tCrC, tCgC, coordinates, gC, mC.shape, config, math))`, with the coordinates of
+#   `tCgC`, and gC as it is in memory. Where C's rows are aligned, it stores eight neighbors at once.
 
 
 # %%
 from cutlass.memory import SmemAllocator
+
+from tutorlib.kernels.ampere import Accumulators, GlobalToShared, store
 
 
 # %%
@@ -500,36 +354,33 @@ def ampere_kernel(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor, config: cut
     m, n = block // tiles_n, block % tiles_n  # row by row
     order = columns(config.warps[1], bN)
     memory = SmemAllocator()
-    ### BEGIN SOLUTION (about 26 lines)
-    gA = cute.local_tile(mA, (bM, bK), (m, None))  # (bM, bK, k_tiles)
-    gB = cute.composition(cute.local_tile(mB, (bN, bK), (n, None)), (order, None, None))  # (bN, bK, k_tiles)
-    gC = cute.local_tile(mC, (bM, bN), (m, n))  # (bM, bN)
-    cA, cB, cC = (cute.make_identity_tensor(matrix.shape) for matrix in (mA, mB, mC))
-    cA = cute.local_tile(cA, (bM, bK), (m, None))
-    cB = cute.composition(cute.local_tile(cB, (bN, bK), (n, None)), (order, None, None))
-    cC = cute.composition(cute.local_tile(cC, (bM, bN), (m, n)), (None, order))
-
-    sA = memory.allocate_tensor(dtype, smem_layout(bM, bK, config.stages), byte_alignment=128)
-    sB = memory.allocate_tensor(dtype, smem_layout(bN, bK, config.stages), byte_alignment=128)
-
-    g2s = make_copy_g2s(config, dtype)
-    copies = g2s.get_slice(thread)
+    g2s, tiled_mma = make_copy_g2s(config, dtype), make_mma(config, dtype)
+    copies, math = g2s.get_slice(thread), tiled_mma.get_slice(thread)
 
     def path(matrix, rows, g, s, c):
+        """This thread's copies from tile g of a matrix to s; c: the coordinates of g, rows: the tile's height."""
         whole = matrix.shape[0] % rows == 0 and matrix.shape[1] % bK == 0
         places, limit = (None, None) if whole else (copies.partition_S(c), matrix.shape)
         return GlobalToShared(g2s, copies.partition_S(g), copies.partition_D(s), places, limit)
 
-    tiled_mma = make_mma(config, dtype)
-    math = tiled_mma.get_slice(thread)
+    ### BEGIN SOLUTION (about 18 lines)
+    def tiles(a, b, c):
+        tA = cute.local_tile(a, (bM, bK), (m, None))  # (bM, bK, k_tiles)
+        tB = cute.composition(cute.local_tile(b, (bN, bK), (n, None)), (order, None, None))  # (bN, bK, k_tiles)
+        return tA, tB, cute.local_tile(c, (bM, bN), (m, n))
+
+    gA, gB, gC = tiles(mA, mB, mC)
+    cA, cB, cC = tiles(*(cute.make_identity_tensor(matrix.shape) for matrix in (mA, mB, mC)))
+    sA = memory.allocate_tensor(dtype, smem_layout(bM, bK, config.stages), byte_alignment=128)
+    sB = memory.allocate_tensor(dtype, smem_layout(bN, bK, config.stages), byte_alignment=128)
     tCgC = math.partition_C(cute.composition(gC, (None, order)))
+    tCcC = math.partition_C(cute.composition(cC, (None, order)))
     tCrC = tiled_mma.make_fragment_C(tCgC)
     tCrC.fill(0.0)
-
     a, b = path(mA, bM, gA, sA, cA), path(mB, bN, gB, sB, cB)
     rA, rB = make_operands(tiled_mma, thread, sA, sB)
     single_buffer(Steps(cute.size(gA, mode=[2]), a, b, rA, rB, tiled_mma, tCrC))
-    store(Accumulators(tCrC, tCgC, math.partition_C(cC), gC, mC.shape, config, math))
+    store(Accumulators(tCrC, tCgC, tCcC, gC, mC.shape, config, math))
     ### END SOLUTION
 
 
@@ -543,30 +394,11 @@ def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 
 
 # %%
-check("10.7", gemm)
+check("10.4", gemm)
 
 # %% [markdown]
 # The next pages use the course's `make_gemm(config, main_loop, order)`: the same kernel, with parts as arguments.
 #
-# ## What the compiler made of it
-#
-# The PTX has this many of each instruction. Everything inside the loop over K tiles is unrolled.
-
-# %%
-SQUARE = [TensorSpec((4096, 4096), "bf16")] * 3
-with suppress(NotImplementedError):  # until you have written gemm
-    compiled = compile_cute(gemm, SQUARE)
-    print(compiled)
-    print(counts(compiled.ptx))
-
-# %% [markdown]
-# A warp has 64×64 of C: 4×8 mmas in each of four K blocks. Here is the order:
-
-# %%
-with suppress(NotImplementedError):
-    print(story(compile_cute(gemm, SQUARE).ptx))
-
-# %% [markdown]
 # ## The ladder so far
 #
 # Measured beside cuBLAS in the same run:
@@ -579,18 +411,19 @@ show_figure("gemm_ladder_10")
 
 # %% [markdown]
 # On an **A100** cuBLAS uses mma.sync as well; Schreiber's first kernel is published there at 101% of cuBLAS at 2048³.
-# On a **Hopper** GPU cuBLAS uses WGMMA, which reads its operands from shared memory. mma.sync cannot keep up. A kernel
-# of mma.sync alone, always on the same registers, reached 623 TFLOP/s over its whole launch: the red dotted line.
-# Compare with that line.
+# On a **Hopper** GPU cuBLAS uses WGMMA, and mma.sync cannot keep up. Compare with the red dotted line: a kernel of
+# mma.sync alone, always on the same registers, reached 623 TFLOP/s.
 #
 # ## Two blocks on an SM
 #
 # In the main loop's timeline the tensor cores work for a third of the time. Measured, they reach nearly two thirds of
-# their peak: 396 of 623 TFLOP/s. The timeline shows one block. A thread of this kernel has about 220 registers, a block
+# their peak: 396 of 623 TFLOP/s. But the timeline shows one block. A thread of this kernel has 214 registers, a block
 # has 128 threads, and an SM has 65,536 registers: room for two blocks. While one waits for its tile, the other
 # multiplies:
 
 # %%
+with suppress(NotImplementedError):  # until you have written gemm
+    print(compile_cute(gemm, [TensorSpec((4096, 4096), "bf16")] * 3, arch="sm_90"))
 show_timeline(*(Timeline(1, latency=4, transfer=2, compute=3, tiles=4 * blocks, blocks=blocks) for blocks in (1, 2)))
 
 # %% [markdown]

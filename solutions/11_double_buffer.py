@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 110
+#     minutes: 75
 #     summary: The next tile travels while this one is multiplied; then the same again, in registers.
 # ---
 
@@ -11,14 +11,13 @@
 # The GEMM of notebook 10 loads a tile, waits, computes, and loads the next one. While a block loads, it multiplies
 # nothing; while it multiplies, none of its loads is in flight. This page gives shared memory a second buffer, so that
 # the next tile arrives while this one is multiplied. Then it does the same one level closer to the tensor cores, with
-# registers.
+# registers. The pictures promise ×1.5, and the GPU gives ×1.10; the page measures why.
 #
-# > **After this page you can** predict the time of a pipeline from its parts, for one block on an SM and for two, write
-# > a double-buffered loop and say which barriers it needs, fetch registers ahead across the end of a tile, and write a
-# > pipelined kernel of your own.
+# > **After this page you can** predict the time of a pipeline from its parts, for one block on an SM and for several,
+# > write a double-buffered loop and say which barriers it needs, fetch registers ahead across the end of a tile, and
+# > write a pipelined kernel of your own.
 # >
-# > **It takes** about 110 minutes, on any machine, best in two sittings: stop after 11.2. A GPU from sm_80 on times
-# > your loops.
+# > **It takes** about 75 minutes, on any machine. A GPU from sm_80 on times your loops.
 
 # %%
 from contextlib import suppress
@@ -28,8 +27,8 @@ import cutlass.cute as cute
 import torch
 
 from tutorlib import (
-    TensorSpec, Timeline, all_sweep_results, check, compile_cute, counts, explain, explore_timeline, show_fetches,
-    show_figure, show_ladder, show_timeline, story,
+    TensorSpec, Timeline, all_sweep_results, check, compile_cute, disassemble, explain, explore_timeline, show_fetches,
+    show_ladder, show_timeline,
 )  # fmt: skip
 from tutorlib.kernels.ampere import GemmConfig, Steps, main_loops as course, make_gemm
 
@@ -53,20 +52,17 @@ explore_timeline(stages=2, latency=4, transfer=2, compute=3)
 # ## When is a buffer free?
 #
 # Before the loop, the **prologue** issues the loads that need not wait. In the loop, a load may overwrite a buffer only
-# after *all* threads of the block have read it, so a barrier must come between. There are two schedules:
-#
-# - **Two barriers a tile.** The first says that the tile has arrived. A second one, after the arithmetic, says that its
-#   buffer is free, and the next load into it is issued at once. The pictures above show this schedule.
-# - **One barrier a tile.** A thread that reaches the first barrier of step *k* has finished step *k* − 1. So the same
-#   barrier says that the buffer of tile *k* − 1 is free, and the load of tile *k* + stages − 1 is issued there, before
-#   tile *k* is multiplied.
+# after *all* threads of the block have read it, so a barrier must come between. There are two schedules. With **two
+# barriers a tile** (upper picture), one says that the tile has arrived, and the other, after the arithmetic, that its
+# buffer is free; the next load into it is issued at once. With **one barrier a tile** (lower picture), the load is
+# issued behind the barrier that says that a tile has arrived. Which buffer is free there, and why?
 
 # %%
 show_timeline(*(Timeline(2, latency=4, transfer=2, compute=3, tiles=6, at_once=at_once) for at_once in (True, False)))
 
 # %% [markdown]
-# And the blocks of an SM take turns, as on page 10: each has buffers of its own, and they share the memory and the
-# tensor cores.
+# The blocks of an SM take turns, as on page 10: each has buffers of its own, and they share the memory and the tensor
+# cores.
 #
 # **Exercise 11.1** (about 4 lines). Write `period(blocks, stages, latency, transfer, compute, barriers)`: the ticks
 # that an SM takes for one more tile in the long run. It runs `blocks` blocks, each with `stages` buffers and `barriers`
@@ -89,17 +85,19 @@ def period(blocks, stages, latency, transfer, compute, barriers):
 check("11.1", period)
 
 # %% [markdown]
-# <details><summary>When are two buffers enough, and what does the second barrier gain?</summary>
+# <details><summary>Which buffer is free, and what does the second barrier gain?</summary>
 #
-# In one block with two barriers, two buffers are enough where (latency + transfer + compute) / 2 ≤ max(transfer,
-# compute); with one barrier, where latency + transfer ≤ compute. In the example a tile takes 4.5 or 6 ticks. Where the
-# arithmetic takes longer than latency + transfer, both schedules take *compute*, and the second barrier gains nothing.
+# A thread that reaches the barrier of step *k* has finished step *k* − 1, so the buffer of tile *k* − 1 is free: tile
+# *k* + stages − 1 goes there.
+#
+# In the example a tile takes 4.5 ticks with two barriers and 6 with one. Where the arithmetic takes longer than latency
+# + transfer, both schedules take *compute*, and the second barrier gains nothing.
 #
 # </details>
 #
 # ## Double buffering
 #
-# The buffers are the third mode of 10.3's layouts, the **stage**.
+# The buffers are the third mode of notebook 10's `smem_layout`, the **stage**.
 #
 # **Exercise 11.2** (about 12 lines). Write the main loop for two buffers, `double_buffer(steps)`: tile *k* goes into
 # buffer *k* % 2.
@@ -110,7 +108,7 @@ check("11.1", period)
 # - There are at most two barriers a tile. Either schedule earns full points.
 # - K may have any number of tiles, also one. The loop over K tiles is not unrolled.
 #
-# The calls are those of 10.4; a group of copies may be empty. Inside a `@cute.jit` function, `if` works with a
+# The calls are those of 10.2; a group of copies may be empty. Inside a `@cute.jit` function, `if` works with a
 # condition that is known only at run time.
 #
 # **Predict:** on a GPU the check times your loop at 4096³. In the pictures' ticks, what does `period` say of two blocks
@@ -138,23 +136,7 @@ def double_buffer(steps: Steps):
 # %%
 check("11.2", double_buffer)
 
-# %%
-show_ladder("10.7", "11.2")
-
 # %% [markdown]
-# One block with four K tiles, simulated. C issues copies, c commits them, w waits for them, R is ldmatrix, M the
-# arithmetic, | a barrier. Find each C and its w: in notebook 10's loop they were neighbors; here, after tile 0, a
-# tile's arithmetic lies between them.
-
-# %%
-a, b, c = torch.randn(128, 256).bfloat16(), torch.randn(128, 256).bfloat16(), torch.zeros(128, 128).bfloat16()
-explain(make_gemm(GemmConfig(stages=2), double_buffer), a, b, c)
-
-# %% [markdown]
-# The pictures promise ×1.5, and the loop gains ×1.10. One reason is its fetches; the other, that real ticks differ.
-#
-# Here is a good place to stop.
-#
 # ## The same again, in registers
 #
 # Within a tile there is a smaller *load, wait, compute*: `ldmatrix` brings a K block's operands from shared memory, and
@@ -168,9 +150,7 @@ show_fetches(tiles=3, k_blocks=4)
 
 # %% [markdown]
 # Look at the barrier in the lower picture: it is *inside* the arithmetic. A K block of the old tile is fetched and not
-# yet multiplied, so when the barrier opens, the tensor cores have work at once. The 24 and 13 ticks are of one warp
-# alone, whose fetch takes as long as its mma. On an SM the warps of several blocks take turns: expect about 7% on a
-# GPU.
+# yet multiplied, so when the barrier opens, the tensor cores have work at once.
 #
 # Are there enough registers? Each of the four K blocks takes 32, and there are 128 accumulators: 256 in all, and a
 # thread can have 255. But only two blocks are live at a time, the one that is multiplied and the one that is fetched.
@@ -217,112 +197,97 @@ def register_pipeline(steps: Steps):
 check("11.3", register_pipeline)
 
 # %% [markdown]
-# Its one barrier comes after the last fetch from the old buffer and before that tile's last K block is multiplied. So
-# it frees the buffer sooner than a second barrier would, although this loop issues the next load only after that K
-# block. In the picture of your GEMM find the last R of a step, after the barrier and before the last M:
-
-# %%
-gemm = make_gemm(GemmConfig(stages=2), register_pipeline)
-explain(gemm, a, b, c)
-
-# %% [markdown]
-# ## What the compiler made of it
-#
-# Here are notebook 10's loop, two buffers with two barriers, and the course's loop with both pipelines. In the last,
-# find the wait and the barrier, and the group of mmas after them: where were its operands fetched?
-
-# %%
-SQUARE = [TensorSpec((4096, 4096), "bf16")] * 3
-for name, kernel in {
-    "one buffer": make_gemm(GemmConfig(), course.single_buffer),
-    "two buffers": make_gemm(GemmConfig(stages=2), course.refilled_at_once),
-    "two, with registers fetched ahead": make_gemm(GemmConfig(stages=2), course.multistage),
-}.items():
-    compiled = compile_cute(kernel, SQUARE)
-    print(f"{name}: {compiled}\n{story(compiled.ptx)}\n{counts(compiled.ptx)}\n")
-
-# %% [markdown]
 # A barrier orders accesses to shared memory, so no compiler may move an `ldmatrix` ahead of it: only you can place that
 # fetch among the mmas.
-#
-# ## The ladder so far
 
 # %%
-show_ladder("10.7", "11.2", "11.3")
-
-# %%
-show_figure("gemm_ladder_11")
+show_ladder("10.4", "11.2", "11.3")
 
 # %% [markdown]
-# ## Two blocks, measured
+# ## Why ×1.10, and not ×1.5?
 #
-# Why ×1.10, and not ×1.5? An H200 has other ticks than the pictures. We measured them with main loops that do only some
-# of a tile's parts, in µs that an SM takes for one more K tile: the time at K = 12,288 minus that at 4,096, per extra
-# tile. So launch and epilogue, part of page 10's 0.44 µs, cancel.
+# The second buffer's ticks promised ×1.5. An H200 has other ticks. We measured them with main loops that do only some
+# of a tile's parts, in clock cycles that an SM takes for one more K tile, with one, two and three blocks on it: the
+# time at K = 12,288 minus that at 4,096, so that launch and epilogue cancel.
 
 
 # %%
-def per_tile(swept, name, blocks):
-    """The difference of two K, over that of their tiles: 192 and 64."""
-    took = {p.measurement.shape: p.measurement.median_us for p in swept.of_kernel(name)}
-    return (took[1408 * blocks, 1536, 12288] - took[1408 * blocks, 1536, 4096]) / 128 / blocks
+def cycles(swept, name, blocks):
+    """Cycles for one more K tile, by the clock that the SMs counted; K has 192 tiles or 64."""
+    took = {p.measurement.shape: p.measurement for p in swept.of_kernel(name)}
+    long, short = (took[1408 * blocks, 1536, k] for k in (12288, 4096))
+    return (long.median_us * long.counted_mhz - short.median_us * short.counted_mhz) / 128 / blocks
 
 
+NEEDED, AHEAD = "arithmetic, fetched as needed", "arithmetic, fetched ahead"
 for swept in all_sweep_results("gemm_parts"):
-    for part in swept.names[:6]:
-        print(f"{part:30} one block {per_tile(swept, part, 1):.2f}, two {per_tile(swept, part, 2):.2f}")
+    for part in (NEEDED, AHEAD, "loads, 1 in flight", "loads, 3 in flight"):
+        print(f"{part:30}", *(f"{blocks} on an SM {cycles(swept, part, blocks):5,.0f}  " for blocks in (1, 2, 3)))
 
 # %% [markdown]
 # - *Fetched as needed* is 11.2's arithmetic, from shared memory that is never loaded again. A block has one warp for
-#   each tensor core, and while that waits for a fetch, the core is idle. A second block fills most of these pauses;
+#   each tensor core, and while that waits for a fetch, the core is idle. Other blocks fill most of these pauses;
 #   fetching ahead fills nearly all.
-# - With one load in flight and one block the time is latency + transfer; with three in flight, the transfer.
-# - Copies and fetches meet in shared memory. A tile's copies write 256 wavefronts, by page 10's report: 0.15 µs at the
-#   1.72 GHz that the SMs counted, during which no ldmatrix reads. So add them to the arithmetic.
+# - For one block, *1 in flight* is latency + transfer, and *3 in flight* the transfer.
+# - Copies and fetches meet in shared memory. A tile's copies write 256 wavefronts, by page 10's report: 256 cycles in
+#   which no ldmatrix reads. So add them to the arithmetic.
 #
-# Notebook 10's loop counts as fetched ahead: in its machine code (`tutorlib.disassemble(compiled.cubin)`), 40 mmas
-# follow the last fetch, in 11.2's 8. It takes 220 registers, 11.2 takes 168.
-#
-# **Predict:** which of the loops are limited by the round of a buffer, where a block is alone, and where two share an
-# SM?
+# Which arithmetic does a loop have? 11.3 fetches ahead by itself. Of the others the machine code tells: the mmas that
+# follow a tile's last ldmatrix already have their operands.
 
 # %%
-COPIES = 256 / 1720
-NEEDED, AHEAD = "arithmetic, fetched as needed", "arithmetic, fetched ahead"
-LOOPS = {  # stages, barriers, arithmetic
-    "one buffer": (1, 2, AHEAD),
-    "two buffers, two barriers": (2, 2, NEEDED),
-    "two buffers, one barrier": (2, 1, NEEDED),
-    "two buffers, fetched ahead": (2, 1, AHEAD),
-    "three buffers, fetched ahead": (3, 1, AHEAD),
+SQUARE = [TensorSpec((4096, 4096), "bf16")] * 3
+with suppress(NotImplementedError):  # until you have written double_buffer
+    for name, stages, loop in (("page 10's loop", 1, course.single_buffer), ("11.2", 2, double_buffer)):
+        compiled = compile_cute(make_gemm(GemmConfig(stages=stages), loop), SQUARE, arch="sm_90")
+        _, after = disassemble(compiled.cubin).rsplit("LDSM", 1)
+        print(f"{name}: {compiled.registers} registers, {after.count('HMMA')} of 128 mmas after the last ldmatrix")
+
+# %% [markdown]
+# In page 10's loop the compiler fetches ahead: after the last ldmatrix it has more than a K block of 32 mmas left. In
+# the loop with two buffers it does not. That saves registers: an SM's 65,536 are enough for two blocks of 128 threads
+# of page 10's loop, and for three of 11.2's.
+#
+# **Predict:** which of the loops are limited by the round of a buffer, where a block is alone, and where several share
+# an SM?
+
+# %%
+LOOPS = {  # stages, barriers, arithmetic, blocks that fit on an SM
+    "one buffer": (1, 2, AHEAD, 2),
+    "two buffers, one barrier": (2, 1, NEEDED, 3),
+    "two buffers, fetched ahead": (2, 1, AHEAD, 2),
 }
 
 with suppress(NotImplementedError):  # until you have written period
+    print(f"in the pictures' ticks: ×{period(2, 1, 4, 2, 3, 2) / period(2, 2, 4, 2, 3, 1):.2f}")
     for swept in all_sweep_results("gemm_parts"):
-        transfer = per_tile(swept, "loads, 3 in flight", 1)
-        latency = per_tile(swept, "loads, 1 in flight", 1) - transfer
-        for blocks in (1, 2):
-            for loop, (stages, barriers, part) in LOOPS.items():
-                computing, measured = per_tile(swept, part, blocks) + COPIES, per_tile(swept, loop, blocks)
-                predicted = period(blocks, stages, latency, transfer, computing, barriers)
-                print(f"{blocks} on an SM, {loop:28} predicted {predicted:.2f} µs, measured {measured:.2f}")
+        transfer = cycles(swept, "loads, 3 in flight", 1)
+        latency = cycles(swept, "loads, 1 in flight", 1) - transfer
+        for loop, (stages, barriers, part, fit) in LOOPS.items():
+            for blocks in range(1, fit + 1):
+                predicted = period(blocks, stages, latency, transfer, cycles(swept, part, blocks) + 256, barriers)
+                measured = cycles(swept, loop, blocks)
+                gain = f"×{cycles(swept, 'one buffer', 2) / measured:.2f} of one buffer, 2 blocks" if blocks > 1 else ""
+                print(f"{loop:26} {blocks} on an SM: predicted {predicted:5,.0f}, measured {measured:5,.0f}  {gain}")
 
 # %% [markdown]
-# Nine of the ten predictions are 2 to 11% above the measurement: copies and fetches overlap a little. The round limits
-# *one buffer* (alone, page 10 estimated 1.35 µs) and, for a lone block, *two buffers, fetched ahead*.
+# Six of seven predictions are 3 to 9% above the measurement: copies and fetches overlap a little. The round limits *one
+# buffer*, and for a lone block also *two buffers, fetched ahead*. So from ×1.5 to ×1.10:
 #
-# - **A second block on an SM does what a second buffer does.** With one buffer each, two blocks share the round: 0.68
-#   µs each by the model, hardly longer than the arithmetic, 0.60. 11.2's second buffer gains ×1.02 to ×1.06, since its
-#   loop also loses the fetching ahead that the compiler made of page 10's. 11.3 has both: from 0.66 to 0.57 µs, ×1.16.
-#   On the ladder that is ×1.17, and 11.2 gains more there, with *three* of its blocks on an SM.
-# - **Where a block is alone**, 11.2 gains nothing from a second barrier: its arithmetic, with the copies' writes, takes
-#   0.88 µs, longer than latency + transfer, 0.76. The two schedules take 0.84 and 0.85 µs.
-# - One prediction is 22% too low: a lone block, *two buffers, fetched ahead*. It waits for a tile *before* it
-#   multiplies the last K block of the tile before, and issues the next load *after* it. So its round also has the fetch
-#   and the mma of a K block, 0.74 / 4 = 0.18 µs: 0.94 in all. A third buffer halves that round; notebook 13 adds it.
+# | loop, blocks on an SM | cycles a tile | faster than the first |
+# |---|---|---|
+# | page 10's, two | 1,137 | |
+# | a second buffer, the same arithmetic (11.3), two | 961 | ×1.18 |
+# | a second buffer, no longer fetched ahead (11.2), two | 1,108 | ×1.03 |
+# | the same, three, since it needs 168 registers | 1,044 | ×1.09 |
 #
-# What is left? Of the 0.57 µs, 0.45 are arithmetic; the copies' writes, 0.15, overlap a little. A larger tile has fewer
-# of them: notebook 13.
+# - **A second block does what a second buffer does.** Two blocks with one buffer each share the round: 1,183 cycles by
+#   the model, and the arithmetic takes 1,016. So a second buffer can gain ×1.16, not ×1.5.
+# - **11.2 fetches as needed, which loses nearly all of that.** A third block on the SM fills some of its pauses.
+# - One prediction is 19% too low: a lone block, *two buffers, fetched ahead*. It waits for a tile *before* it
+#   multiplies the last K block of the tile before, and issues the next load *after* it. So its round is longer by one K
+#   block's fetch and mma, 1,237 / 4 = 309 cycles: 1,659 in all, and 1,670 are measured. A third buffer halves that
+#   round; notebook 13 adds it.
 #
 # ## Your kernel
 #
@@ -335,7 +300,7 @@ with suppress(NotImplementedError):  # until you have written period
 # share 128 bytes of a row: piece j of a row is `pieces[0, None, j]`, 8 elements, and `vector` is b in such pieces.
 #
 # - `a` goes through shared memory in 16-byte cp.async, with two buffers: while a tile is summed, the next one is in
-#   flight, also in the last step but one.
+#   flight.
 # - Each element of `a` is copied once, and read from shared memory once, without a bank conflict.
 # - **There is no barrier**, so no thread may read what another thread has copied.
 #

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 90
+#     minutes: 65
 #     summary: Which tiles are computed together, what L2 then has to hold, and what that is worth.
 # ---
 
@@ -10,27 +10,23 @@
 #
 # The blocks of a GEMM are independent: any order of them gives the same C. But a few hundred blocks run at the same
 # time, and the tiles that they read compete for the L2 cache. A few lines at the top of the kernel choose which tiles
-# are computed *together*. At 8192³ the best order reads less than half as much from an H200's memory as the default.
-# This gains 2% in one kernel and 14% in another; this page counts why.
+# are computed *together*. At 8192³ a good order reads less than half as much from an H200's memory as the default. This
+# gains 2% in one kernel and 14% in another. This page counts why.
 #
-# > **After this page you can** count the tiles that a wave of blocks reads, test that an order of blocks computes each
-# > tile once, remap the blocks of a kernel, also onto a triangle, compute the L2 traffic of an order, say whether it
-# > matters, and predict which sizes lose speed to the last wave.
+# > **After this page you can** count the tiles that a wave of blocks reads, find an order that reads fewer, compute its
+# > L2 traffic, say whether that matters, predict which sizes lose speed to the last wave, and map blocks onto a
+# > triangle.
 # >
-# > **It takes** about 90 minutes, on any machine, best in two sittings: stop after 12.3. A GPU times exercise 12.2.
+# > **It takes** about 65 minutes, on any machine. A GPU times your order and your kernel.
 
 # %%
-from collections import Counter
 from contextlib import suppress
 from functools import partial
 from math import ceil
 
 import cutlass
 
-from tutorlib import (
-    MEMORY_READ, all_sweep_results, by, check, explore_block_order, hardware_of, l2, show_block_order, show_figure,
-    show_source, show_speeds,
-)  # fmt: skip
+from tutorlib import MEMORY_READ, all_sweep_results, check, hardware_of, l2, show_block_order
 
 # %% [markdown]
 # ## The tiles that a wave reads
@@ -40,128 +36,68 @@ from tutorlib import (
 # of C share, and a tile of B, which all blocks in its column share. The first block to ask fetches it from device
 # memory; the others find it in L2.
 #
-# In `make_gemm`, the kernel of notebooks 10 and 11, block numbers run down a column of tiles, then down the next:
-# **raster order**. Here is a small grid: 16×16 tiles of C, 32 blocks at a time. A number is a block, and a color is a
-# wave. The first wave reads the tiles that are marked A and B in the margins.
-
-# %%
-show_block_order((16, 16), {"raster": l2.raster}, 32)
-
-# %% [markdown]
-# In this step that is every tile of A and two of B. Is there a better set of 32 tiles? In one step along K a wave
-# reads:
-
-
-# %%
-def footprint(tiles):
-    """The tiles of A and of B, together, if each is fetched once."""
-    rows, columns = zip(*tiles, strict=True)
-    return len(set(rows)) + len(set(columns))
-
-
-# %% [markdown]
-# A rectangle of *r* × *c* tiles has a footprint of *r* + *c*. With *r* · *c* fixed, a square is best. So take
-# **groups** of rows: down `group` rows, on to the next column, down again, until the group is done. Such an order is
-# also called a *grid swizzle*.
+# `make_gemm`, the kernel of notebooks 10 and 11, runs down a column of tiles, then down the next: **raster order**.
+# Notebook 07's kernel took strips of rows instead, here called **groups**: down `group` rows, on to the next column,
+# until the group is done. Such an order is also called a *grid swizzle*. Here are both on 16×16 tiles of C, with 32
+# blocks at a time. A number is a block, a color is a wave, and the margins mark the tiles of A and B that the first
+# wave reads.
 
 # %%
 show_block_order((16, 16), {"raster": l2.raster, "groups of 4": partial(l2.grouped, group=4)}, 32)
 
 # %% [markdown]
-# ## A published remapping
+# The first wave has a **footprint** of 18 tiles in raster order, all of A's and two of B's, and of 12 in groups. A
+# rectangle of *r* × *c* tiles has the footprint *r* + *c*, so with *r* · *c* fixed a square is best.
 #
-# Eric Schreiber's [ladder](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a) has a step that
-# remaps the blocks. As published, it takes the kernel from 111% to 112% of cuBLAS at 2048³ on an A100.
-# This is its mapping:
+# An order must also be a bijection: each tile gets exactly one block. Eric Schreiber's
+# [ladder](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a) has such a remapping; it takes the
+# kernel there from 111% to 112% of cuBLAS at 2048³ on an A100. Where 8 divides the rows, as at that size, it is raster
+# order, so it does not explain the gain. Elsewhere it is not a bijection. On 12×8 tiles, outlined tiles get two blocks
+# and hatched ones none:
 
 # %%
-show_source(l2.as_published)
-
-# %% [markdown]
-# Before you time an order of blocks, verify one thing: does every tile get exactly one block?
-#
-# **Exercise 12.1** (about 5 lines). Write `visits(order, rows, columns)` for a function `order(block, rows, columns)` →
-# `(m, n)`. Blocks are numbered from 0 to rows · columns − 1. Return two sorted lists: the tiles of the grid that no
-# block computes, and the tiles, inside the grid or outside, that more than one block computes. Each tile is listed
-# once.
-
-
-# %%
-def visits(order, rows, columns):
-    ### BEGIN SOLUTION (about 5 lines)
-    taken = Counter(order(block, rows, columns) for block in range(rows * columns))
-    never = [(m, n) for m in range(rows) for n in range(columns) if (m, n) not in taken]
-    often = sorted(tile for tile, times in taken.items() if times > 1)
-    return never, often
-    ### END SOLUTION
-
-
-# %%
-check("12.1", visits)
-
-# %% [markdown]
-# Apply it to the published order:
-
-# %%
-with suppress(NotImplementedError):  # until you have written visits
-    for rows in (8, 12, 16, 17, 64):
-        never, often = visits(l2.as_published, rows, 16)
-        raster = all(l2.as_published(b, rows, 16) == l2.raster(b, rows, 16) for b in range(rows * 16))
-        print(f"{rows} rows: {len(never)} tiles without a block, {len(often)} with several; raster order: {raster}")
-
-# %% [markdown]
-# Where 8 divides the rows, as at the published size, it is raster order, so the order does not explain the step from
-# 111 to 112%. Elsewhere it rounds the rows up to a multiple of 8, and returns to raster order past the edge:
-
-# %%
+assert all(l2.as_published(block, 16, 16) == l2.raster(block, 16, 16) for block in range(256))
 show_block_order((12, 8), {"as published": l2.as_published}, 24)
 
 # %% [markdown]
-# Outlined tiles get two blocks, hatched ones none.
+# ## An order that reads less
 #
-# ## How high should a group be?
-#
-# `l2.grouped(block, rows, columns, group)` is the order in groups. A square wave reads least, and 264 blocks are a
-# square of about 16 × 16. **Predict:** is 16 then right for any C? For a tall and narrow one? For a small one? Here are
-# the tiles that all waves read together, by the height of a group:
+# 264 blocks are a square of about 16 × 16. **Predict:** is 16 then the best height of a group for any C? For a tall and
+# narrow one? For a small one? Here are the tiles that all waves together read in a step along K:
+
 
 # %%
-for grid in ((64, 64), (16, 64), (64, 16), (8, 8)):
-    heights = [height for height in (1, 2, 4, 8, 16, 32, 64) if height <= grid[0]]
-    orders = {height: partial(l2.grouped, group=height) for height in heights}
-    read = {height: sum(map(footprint, l2.waves(grid, order, 264))) for height, order in orders.items()}
-    print(f"{by(grid)} tiles:", ", ".join(f"{tiles} in groups of {height}" for height, tiles in read.items()))
+def read_by_waves(order, grid, in_flight=264):
+    """The rows of A's tiles and the columns of B's that the waves read, all added up."""
+    waves = l2.waves(grid, order, in_flight)
+    return sum(len({m for m, _ in wave}) + len({n for _, n in wave}) for wave in waves)
+
+
+print("height of a group ", *(f"{height:6}" for height in (1, 4, 8, 16, 32)))
+for grid in ((64, 64), (64, 16), (8, 8)):
+    read = [read_by_waves(partial(l2.grouped, group=height), grid) for height in (1, 4, 8, 16, 32)]
+    print(f"{grid[0]:2}×{grid[1]:2} tiles of C    ", *(f"{tiles:6}" for tiles in read))
 
 # %% [markdown]
-# The small C is one wave: its order does not matter. In the tall, narrow C one row is best. Here is a smaller one, with
-# 24 blocks at a time:
+# The small C is one wave: its order does not matter. On 64×16 tiles one row is best: a wave then covers about sixteen
+# whole rows, and the next wave continues where it ends. With a height of 16, waves begin and end inside a group. Here
+# is such a wave, the second of 40 blocks:
 
 # %%
-show_block_order((16, 5), {f"groups of {n}": partial(l2.grouped, group=n) for n in (4, 1)}, 24)
+show_block_order((16, 16), {"groups of 4": partial(l2.grouped, group=4)}, 40, wave=1)
 
 # %% [markdown]
-# With groups of one row, a wave covers about five rows, and the next wave continues where it ends. With groups of four,
-# waves begin and end inside a group: 45 tiles in all, in place of 39.
+# It begins at the end of one group and ends at the beginning of the next, and reads 18 tiles.
 #
-# ## In the kernel
+# **Exercise 12.1** (about 5 lines). Write `in_groups(block, rows, columns)` → `(m, n)`, without `l2.grouped`: an order
+# that reads less than groups of any height. On 64×64 tiles, all waves of 264 blocks together read fewer than 568 tiles.
+# Look at the wave above: which tiles should its second half compute?
 #
-# The top of `make_gemm`'s kernel is `m, n = order(block, rows, columns)`, and everything below it uses only *m* and
-# *n*. Raster order is `block % rows, block // rows`. Now you write `order`, without `l2.grouped`.
-#
-# `rows` and `columns` are known while the kernel is compiled, the block's number at run time only:
-#
-# | works at run time | needs the value while the kernel is compiled |
-# |---|---|
-# | `//`, `%`, `*`, `+`, `-`, `cutlass.min(a, b)` | Python's `min`, `divmod`, `int()` |
-# | `if` under `@cute.jit` or `@cute.kernel`, which rewrite it (notebook 11) | `if` without a decorator, as in `order` |
-#
-# **Exercise 12.2** (about 5 lines). Write `in_groups(block, rows, columns)` → `(m, n)`: groups of rows, with a height
-# that you choose.
-#
-# - Each tile gets exactly one block on every grid, also where the height does not divide the rows, and where there are
-#   fewer rows than one group. Which of your numbers change in a last group with fewer rows?
-# - On a grid of 64×64 tiles, and on a random large one, the first 264 blocks read at most three quarters of the tiles
-#   that they read in raster order.
+# - Each tile gets exactly one block on every grid, also where the height of your groups does not divide the rows, and
+#   where there are fewer rows than one group.
+# - On a random large grid it reads less than groups of 8.
+# - `rows` and `columns` are known while the kernel is compiled, the block's number only when it runs. So use `//`, `%`,
+#   `*`, `+`, `-` and `cutlass.min(a, b)`. Python's `min`, `divmod` and `if` need a value at compile time.
 #
 # A GPU times it at 8192³, in `make_gemm` with notebook 11's two stages.
 
@@ -169,16 +105,16 @@ show_block_order((16, 5), {f"groups of {n}": partial(l2.grouped, group=n) for n 
 # %%
 def in_groups(block, rows, columns):
     ### BEGIN SOLUTION (about 5 lines)
-    group = 8 if rows > 32 else rows  # up to 4096 rows of A, raster order is as good
-    first = block // (group * columns) * group  # row of the group
-    place = block % (group * columns)
+    group = 16
+    first, place = block // (group * columns) * group, block % (group * columns)
     height = cutlass.min(group, rows - first)  # the last group may be lower
-    return first + place % height, place // height
+    m, n = first + place % height, place // height
+    return m, n + first // group % 2 * (columns - 1 - 2 * n)  # every second group turns back
     ### END SOLUTION
 
 
 # %%
-check("12.2", in_groups)
+check("12.1", in_groups)
 
 # %% [markdown]
 # ## From footprint to traffic
@@ -186,8 +122,8 @@ check("12.2", in_groups)
 # The footprint treats each wave by itself. L2 may still hold a tile when the next wave asks for it. To count that, send
 # all loads through a model of L2.
 #
-# **Exercise 12.3** (about 6 lines). Write `tiles_fetched(waves, steps, room)`: how many tiles are fetched from device
-# memory. `waves` is a list as `l2.waves` returns it. The blocks of a wave walk along K in lockstep: in each of the
+# **Exercise 12.2** (about 6 lines). Write `tiles_fetched(waves, steps, room)`: how many tiles are fetched from device
+# memory. `waves` is a list of lists of tiles (m, n). The blocks of a wave walk along K in lockstep: in each of the
 # `steps`, every block, in the order of the list, loads its tile of A and then its tile of B. When a wave has made all
 # steps, the next one starts. `l2.Lru(room)` is a cache that evicts the least recently used entry; its `load(key, 1)`
 # returns the tiles that this load fetches from memory: 1, or 0 where L2 still holds it. Your keys decide which loads
@@ -207,125 +143,88 @@ def tiles_fetched(waves, steps, room):
 
 
 # %%
-check("12.3", tiles_fetched)
+check("12.2", tiles_fetched)
 
 # %% [markdown]
-# Now let your function count for an H200, with room in half of its L2: on data-center GPUs since the A100 a line that
-# SMs of both sides read is kept in both halves.
+# Now let your function count for an H200, with room in half of its L2: on data-center GPUs since the A100, both halves
+# keep a line that SMs of both sides read. **Predict:** the arithmetic alone takes 1.77 ms at 8192³, at `mma.sync`'s 623
+# TFLOP/s. How long do the bytes take at the datasheet's bandwidth, 4.8 TB/s, and how much faster than raster order is
+# an order that reads half as much?
 
 # %%
 h200 = hardware_of("NVIDIA H200")
 ORDERS = {name: l2.ORDERS[name] for name in ("raster", "groups of 4", "groups of 8", "groups of 16")}
 TILE_BYTES = 128 * 64 * 2
+GRID, STEPS, ROOM = (64, 64), 128, h200.l2 // 2
 
 
-def in_lockstep(size, order, blocks=2):
-    """The share of the loads that hit L2, and the GB from memory; blocks: on each SM."""
-    grid, steps = (size // 128, size // 128), size // 64
-    fetched = tiles_fetched(l2.waves(grid, order, blocks * h200.sms), steps, h200.l2 // 2 // TILE_BYTES)
-    return 1 - fetched / (2 * grid[0] * grid[1] * steps), fetched * TILE_BYTES / 1e9
-
-
-with suppress(NotImplementedError):  # until you have written tiles_fetched
-    for name, order in ORDERS.items():
-        hit_rate, gigabytes = in_lockstep(8192, order)
-        print(f"8192³, {name:12} hit rate {hit_rate:.0%}, {gigabytes:.2f} GB from memory")
-
-# %% [markdown]
-# Over all its steps a wave reads more than half of L2 can hold. So the next wave finds nothing, and the bytes are your
-# footprints times the steps. Groups of 8 raise the hit rate from 87 to 92% and take more than a third off the bytes.
-#
-# **Predict:** how much slower is raster order than groups of 8? How long do the bytes take at the datasheet's
-# bandwidth, 4.8 TB/s, and how long does the arithmetic take, at the 623 TFLOP/s of `mma.sync` alone?
-#
-# ## Measured
-#
-# By the GPU's counters, and on its clock:
-
-
-# %%
 def beside_counters(name, blocks):
-    """Your count, the GPU's, and the times, at 8192³."""
+    """Your count of the GB from memory, the GPU's, and the times, at 8192³. blocks: on each SM."""
     for swept in all_sweep_results(name):
-        took = {p.name: p.measurement for p in swept.points if p.measurement.shape == (8192, 8192, 8192)}
-        for name, order in ORDERS.items():
-            one, counted = took[name], swept.counters[name][MEMORY_READ]
-            gain = took["raster"].median_us / one.median_us - 1
+        took = {p.name: p.measurement.median_us for p in swept.points if p.measurement.shape[0] == 8192}
+        for name, order in (ORDERS | {"groups of 16, there and back": in_groups}).items():
+            if name not in took:
+                continue
+            fetched = tiles_fetched(l2.waves(GRID, order, blocks * h200.sms), STEPS, ROOM // TILE_BYTES)
+            counted, gain = swept.counters[name][MEMORY_READ], took["raster"] / took[name] - 1
             print(
-                f"{name:12} GB: yours {in_lockstep(8192, order, blocks)[1]:.2f}, counted {counted / 1e9:.2f}, alone "
-                f"{1e6 * counted / h200.bandwidth:5,.0f} µs; kernel {one.median_us:,.0f} µs, {gain:+.1%}"
+                f"{name:12}  your count {fetched * TILE_BYTES / 1e9:.2f} GB, the GPU's {counted / 1e9:.2f}, alone "
+                f"{1e6 * counted / h200.bandwidth:3.0f} µs; kernel {took[name]:,.0f} µs, {gain:+.1%}"
             )
 
 
-with suppress(NotImplementedError):
-    print(f"arithmetic alone {2 * 8192**3 / 623e6:,.0f} µs")
+with suppress(NotImplementedError):  # until you have written tiles_fetched
     beside_counters("gemm_orders", blocks=2)
 
 # %% [markdown]
-# For groups of 4 and 8 your count is within 3% of the counters. For raster order they say 3.31 GB, not 2.31, and for
-# groups of 16 1.44, not 1.19. A possible cause: blocks do not run in lockstep, so L2 may drop a tile before the last
-# block that shares it has asked. In the explorer, *drift* is the difference in pace between the slowest block and the
-# fastest: set raster order and a small L2, and move it.
+# Over all its steps a wave reads more than half of L2 can hold. So the next wave finds nothing, and your count is the
+# footprints times the steps. For groups of 4 and 8 the GPU's counters agree within 3%. For raster order they say 3.31
+# GB, not 2.31.
+#
+# Is it because blocks do not run in lockstep? A block that lags may ask for a tile that L2 has dropped. `l2.traffic` is
+# your model with a `drift`: the difference in pace between the slowest block and the fastest. If drift is the cause,
+# *one* value must give the counters of all orders.
 
 # %%
-explore_block_order(rows=32, columns=32, in_flight=128, l2_mb=30)
+print("two blocks on an SM:", *ORDERS, sep="   ")
+for drift in (0, 0.05, 0.074, 0.1, 0.15):
+    sent = [l2.traffic(GRID, order, STEPS, (TILE_BYTES,) * 2, 2 * h200.sms, ROOM, drift) for order in ORDERS.values()]
+    print(f"drift {drift:5.1%}, GB:   ", *(f"{one.fetched / 1e9:6.2f}      " for one in sent))
 
 # %% [markdown]
-# **Fewer bytes are not more speed.** Groups of 8 read less than half as much as raster order and gain 1.6%. Groups of 4
-# read a quarter less and lose 1.0%; the counters do not say why. (These runs, of one session, spread by less than 0.4%;
-# sessions differ by more.) In every order the arithmetic alone takes more than twice as long as the bytes, and the
-# copies run beside it. As long as they arrive in time, it does not matter whether from L2 or from memory. Notebook 13
-# looks for the other 530 to 590 µs.
+# A drift of 7.4% gives 3.28, 2.39 and 1.46 GB; the counters say 3.31, 2.40 and 1.49. So it explains three orders, and
+# why raster order suffers most. It does not explain groups of 16, which read 1.44 GB: there the model stays at 1.19
+# until raster order would read twice what was counted.
+#
+# **Fewer bytes are not more speed.** Groups of 8 read less than half as much as raster order and gain 1.6%. The
+# arithmetic takes more than twice as long as the bytes, in every order, and the copies run beside it. As long as they
+# arrive in time, it does not matter whether from L2 or from memory. (Compare times only within this table: a check on
+# another day differs by as much as these orders.)
 #
 # ## Where it pays
 #
-# An order is worth your time where memory is close to being the limit. Notebook 07's kernel multiplies by WGMMA, at up
-# to 989 TFLOP/s, and has tiles of 128×128, too: the same loads, with 0.63 of the arithmetic's time. **Predict** its
-# gain.
+# An order is worth your time where memory is close to being the limit. Notebook 07's kernel multiplies by WGMMA, whose
+# peak is 989 TFLOP/s, and has tiles of 128×128, too: the same loads, and 1.11 ms of arithmetic in place of 1.77.
 
 # %%
 with suppress(NotImplementedError):
-    print(f"arithmetic alone {2 * 8192**3 / 989e6:,.0f} µs")
     beside_counters("tile_orders", blocks=1)
 
 # %% [markdown]
-# Groups of 8 are 14% faster. One block fits on an SM, so the waves are half as large, and your count is within 4% of
-# the counters for all four orders. In raster order the bytes alone take 0.94 ms at the datasheet's bandwidth, and the
-# arithmetic 1.11: too close for one to hide the other, since loads come in bursts. Notebook 14's kernel has tiles of
-# 128×256, which need fewer bytes: timed with this table, groups gain 3.6% there (2.42 → 1.49 GB).
-#
-# ## Is it partition camping?
-#
-# Schreiber's article gives another reason to remap blocks, on an A100: **partition camping**, when neighboring blocks
-# keep reading from the *same* memory channel, and the others idle. With K = 8192 a row is 2¹⁴ bytes, a power of two. If
-# a few bits of the address selected the channel, 8192 would be slower than its neighbors, most of all with a tall A,
-# which memory limits more. In TFLOP/s:
-
-# %%
-show_speeds("gemm_pitch")
-
-# %% [markdown]
-# On this GPU there is no dip at K = 8192, neither with the tall A nor in the square.
+# Groups of 8 are 14% faster. One block fits on an SM, so the waves are half as large, and more tiles are fetched. In
+# raster order the bytes alone take 0.94 ms at the datasheet's bandwidth, nearly as long as the arithmetic. The kernel
+# takes 1.75 ms, so it reaches neither peak, and fewer bytes are less time.
 #
 # ## A size a little larger, and much slower
 #
-# The ladder's figure, at the end of this page, dips at 3072. Count waves:
-
-# %%
-for size in (2560, 2816, 2944, 3072, 3328, 3584, 3840):
-    tiles = (-(-size // 128)) ** 2
-    waves = tiles / (2 * h200.sms)
-    print(f"{size}: {tiles} tiles are {waves:.2f} waves; of {ceil(waves)} waves' places {waves / ceil(waves):.0%} work")
-
-# %% [markdown]
-# At 2816 the second wave fills most of the places. One tile more in each direction, and a third wave begins, of a
-# single block, while the other SMs are idle. That is **wave quantization**. By this count 2944 is the slowest size.
+# At 2816³ C has 484 tiles. With 264 at a time the second wave fills most of the places. At 2944³ there are 529 tiles,
+# and a third wave begins, of a single block, while the other SMs are idle. That is **wave quantization**.
 #
 # But two blocks on an SM share its tensor cores. A block that has an SM to itself can be up to twice as fast, so a last
 # wave of no more than 132 blocks lasts half a wave, at best. The number that matters is how many blocks an *SM* gets,
 # from the first wave to the last.
 #
-# **Exercise 12.4** (about 3 lines). Write `busy(m, n, tile, sms)`: the largest share of the kernel's time in which the
+# **Exercise 12.3** (about 3 lines). Write `busy(m, n, tile, sms)`: the largest share of the kernel's time in which the
 # GPU's tensor cores can do useful work. C is m×n, and each block computes a tile of `tile` = (M, N) elements. Blocks go
 # to the SMs as evenly as possible. Five blocks keep an SM busy five times as long as one, however many of them are
 # resident at once; the kernel ends with the last SM. The part of a tile that is outside C is no useful work.
@@ -341,17 +240,11 @@ def busy(m, n, tile, sms):
 
 
 # %%
-check("12.4", busy)
+check("12.3", busy)
 
 # %% [markdown]
-# **Predict** which size is the slowest. Then look at the measurement, in TFLOP/s: this page's kernel with two stages,
-# notebook 13's with three, and cuBLAS:
-
-# %%
-show_speeds("gemm_waves")
-
-# %% [markdown]
-# Your count beside both kernels, relative to 3584:
+# **Predict** which of these sizes is the slowest. Then compare your count with this page's kernel, which has two
+# stages, and notebook 13's, with three; all are relative to 3584³:
 
 # %%
 with suppress(NotImplementedError):  # until you have written busy
@@ -366,34 +259,46 @@ with suppress(NotImplementedError):  # until you have written busy
             print(f"{swept.gpu}, {size}: predicted {share / whole:.2f}, {measured}")
 
 # %% [markdown]
-# Three lines of counting predict the three-stage kernel within 3%, and its slowest size. With two stages the kernel is
-# 0.05 to 0.11 below the prediction where the last wave has at most 132 blocks, at 2944, 3072 and 3840. A likely cause:
-# there no other block on the SM fills a pause.
+# Three lines of counting predict the three-stage kernel within 3%. Two stages stay 0.06 to 0.10 below the prediction at
+# 2944, 3072 and 3840, where the last wave has at most 132 blocks: each is alone on its SM, and two buffers do not keep
+# a lone block busy (notebook 11).
 #
 # ## Your kernel: half of a symmetric matrix
 #
 # C = A · Aᵀ holds the products of all pairs of A's rows, and it is symmetric: tiles (m, n) and (n, m) have the same
-# numbers. Of T × T tiles, T · (T + 1) / 2 have to be computed.
-#
-# **Exercise 12.5** (about 20 lines). Write the kernel of `gram(a, c)`, and its map from a block's number to its tile.
-# a is (M, K) and c (M, M), row-major fp32; M is a multiple of 16. A block has 16×16 threads and computes one tile of
-# 16×16: each thread sums one element, directly from global memory.
-#
-# - There are T · (T + 1) / 2 blocks, for an even T and for an odd one. Each computes one tile, and stores it in both of
-#   its places. No element of C is stored by two blocks.
-# - The map from a block's number to its tile, m ≥ n, is integer arithmetic, without a square root. Row m of the
-#   triangle has m + 1 tiles: which rows of different lengths make rows of equal length? Test it in Python, as in 12.1,
-#   before the kernel uses it.
-# - On the diagonal both places are in the block's own tile. Two threads may store one element there: their sums have
-#   the same products in the same order.
-# - `cute.arch.thread_idx()` is (x, y, 0).
-#
-# The check counts blocks and stores; the loads are not coalesced.
-
+# numbers. Here is a plain kernel that computes them both. A block has 16×16 threads and one tile of 16×16, and each
+# thread sums one element, directly from global memory:
 
 # %%
 import cutlass.cute as cute
-from cutlass import Float32
+
+
+@cute.kernel
+def square_kernel(a: cute.Tensor, c: cute.Tensor, side: cutlass.Constexpr):
+    x, y, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    row, column = 16 * (block // side) + y, 16 * (block % side) + x
+    total = cutlass.Float32(0.0)
+    for k in range(a.shape[1]):
+        total += a[row, k] * a[column, k]
+    c[row, column] = total
+
+
+@cute.jit
+def square(a: cute.Tensor, c: cute.Tensor):
+    side = a.shape[0] // 16
+    square_kernel(a, c, side).launch(grid=(side * side, 1, 1), block=(16, 16, 1))
+
+
+# %% [markdown]
+# **Exercise 12.4** (about 20 lines). Write the kernel of `gram(a, c)`, which computes only half of the tiles: of T × T
+# tiles, T · (T + 1) / 2. a is (M, K) and c (M, M), row-major fp32; M is a multiple of 16.
+#
+# - There are T · (T + 1) / 2 blocks, for an even T and for an odd one. Each computes one tile and stores it in both of
+#   its places. No element of C is stored by two blocks. On the diagonal, two threads of a block may store one element,
+#   since their sums are equal.
+# - The map from a block's number to its tile needs only integer arithmetic. Row m of the triangle has m + 1 tiles:
+#   which rows of different lengths make rows of equal length? Test the map in Python before the kernel uses it.
 
 
 # %%
@@ -413,7 +318,7 @@ def gram_kernel(a: cute.Tensor, c: cute.Tensor, side: cutlass.Constexpr):
     block, _, _ = cute.arch.block_idx()
     m, n = folded(block, side)
     row, column = 16 * m + y, 16 * n + x
-    total = Float32(0.0)
+    total = cutlass.Float32(0.0)
     for k in range(a.shape[1]):
         total += a[row, k] * a[column, k]
     c[row, column] = total
@@ -430,22 +335,40 @@ def gram(a: cute.Tensor, c: cute.Tensor):
 
 
 # %%
-check("12.5", gram)
+check("12.4", gram)
 
 # %% [markdown]
-# ## The ladder so far
-#
-# *12 grid swizzle* covers *11 two buffers* up to 4096: there the course's order is raster order. At 6144 groups are 1%
-# slower, at 8192 2% faster.
+# Are half of the tiles half of the time? On a GPU, for 2,048 rows of 512:
 
 # %%
-show_figure("gemm_ladder_12")
+import torch
+from cutlass.cute.runtime import from_dlpack
+
+if torch.cuda.is_available():
+    a, c = torch.randn(2048, 512, device="cuda"), torch.empty(2048, 2048, device="cuda")
+    views = [from_dlpack(tensor, assumed_align=16) for tensor in (a, c)]
+    with suppress(NameError):  # until you have written gram_kernel
+        for name, host in {"every tile": square, "yours": gram}.items():
+            compiled = cute.compile(host, *views)
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            for n in range(23):
+                if n == 3:
+                    start.record()
+                compiled(*views)
+            end.record()
+            end.synchronize()
+            print(f"{name}: {start.elapsed_time(end) / 20 * 1000:,.0f} µs")
+else:
+    print("not run: no GPU here")
 
 # %% [markdown]
+# On an H200 they take 0.51 of the time, though each of your blocks stores its tile twice.
+#
 # ## What to remember
 #
 # - An order of blocks is a bijection. Test that it is one, also on grids whose rows the group's height does not divide.
-# - A wave reads its rows of A plus its columns of B. Squares read least, but a wave begins where the last one ended.
+# - A wave reads its rows of A plus its columns of B. Squares read least, and an order that turns back at the end of a
+#   group shares columns across it.
 # - A hit rate is not a speed. Work out first whether the kernel waits for the bytes: at 8192³ the same order gained 2%
 #   with mma.sync and 14% with WGMMA.
 # - Before you blame anything else for a dip, count the blocks that each SM gets.

@@ -247,7 +247,7 @@ show_figure("gemm_stages")
 # | K tiles in flight on an SM | 13.2, stages | 2 | 128×256×64, 2 stages: 1, 420 |
 # | warps on an SM | 13.2 | 8 | 128×128×64, 4 stages: 4, 440 |
 # | FLOP for each byte of shared-memory traffic | the tile and the warps | 20 | 128×64×64, 3 stages: 14, 391 |
-# | `busy`, the share of time with useful work | 12.4 | 0.85 | 128×256 at 3072³: 0.73 |
+# | `busy`, the share of time with useful work | 12.3 | 0.85 | 128×256 at 3072³: 0.73 |
 #
 # The traffic of a K tile: its elements are written once; then all warps along N read each row of A, and all warps along
 # M each row of B. Tiles of 128×128 on 2×2 warps have 21 FLOP for each byte, those of 128×256 on 2×4 have 23.
@@ -298,7 +298,7 @@ show_ladder("13.1", "13.3")
 
 
 # %%
-def in_groups(block, rows, across):  # or yours of 12.2
+def in_groups(block, rows, across):  # or yours of 12.1
     return l2.grouped(block, rows, across, 8 if rows > 32 else rows)
 
 
@@ -340,7 +340,7 @@ for name in list(kernels)[:2]:
 # **Exercise 13.4** (about 25 lines, three of which move). Write `loads_moved(steps)`, this loop with the copies where
 # the tensor cores have work in the meantime: in each step only `ldmatrix` comes before the first mma, all copies are
 # issued before the barrier, and there is no branch among them. It is right where K has fewer tiles than there are
-# stages. A GPU times it at 4096³, in the order of 12.2: the last point takes 97% of the course's speed.
+# stages. A GPU times it at 4096³, in the order of 12.1: the last point takes 97% of the course's speed.
 
 
 # %%
@@ -524,7 +524,7 @@ class Share:
 # - one barrier for each K tile;
 # - no bank conflict, no spill, nothing fetched twice (but for the last step's idle fetch), nothing stored twice.
 #
-# The first lines make the tiles of B and C, with B's rows and C's columns in 10.6's order. So
+# The first lines make the tiles of B and C, with B's rows and C's columns in 10.3's order. So
 # `cute.make_fragment_like(tCgC)` makes registers in bf16, in C's order of memory: round the accumulators into them,
 # `.store(tCrC.load().to(…))`, and one `cute.autovec_copy` writes 16 bytes at a time. A GPU times your kernel at 4096³
 # beside cuBLAS.
@@ -690,7 +690,7 @@ from tutorlib.kernels.cpp import THREE_STAGES
 # ```
 #
 # Here is the kernel, without CuTe, for tiles of 128×128×32 in three stages: `place` is the swizzle, and the loop is
-# 13.1's, line by line. A warp has 64×64 of C in one piece, so `column` is 10.6's `columns(1, 128)`.
+# 13.1's, line by line. A warp has 64×64 of C in one piece, so `column` is 10.3's `columns(1, 128)`.
 
 # %%
 Code(THREE_STAGES.source, language="cpp")

@@ -36,7 +36,7 @@ NAMES = {  # module → its functions, classes, constants and submodules that pa
         "show_timeline show_work"
     ),
     "explorers.explorers": (
-        "explore_block_order explore_compose explore_divide explore_layout explore_mbarriers explore_swizzle "
+        "explore_compose explore_divide explore_layout explore_mbarriers explore_swizzle "
         "explore_tile_space explore_timeline explore_tv"
     ),
     "layouts.notation": "layout text",

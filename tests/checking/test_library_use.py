@@ -135,10 +135,10 @@ def test_a_name_that_the_reader_defines_is_theirs_and_as_an_attribute_the_librar
 
 
 def test_what_knows_the_answers_is_told():
-    def asks(order, rows, columns):
-        return traffic.visits(order, rows, columns)
+    def asks(waves, steps, room):
+        return traffic.tiles_fetched(waves, steps, room)
 
-    assert "it calls tutorlib.exercises.p12.visits, which belongs to the checks" in told_of("12.1", asks)
+    assert "it calls tutorlib.exercises.p12.tiles_fetched, which belongs to the checks" in told_of("12.2", asks)
 
 
 def told_of(id, answer):

@@ -215,5 +215,5 @@ KNOWN = {
 @pytest.mark.parametrize("name", KNOWN)
 def test_a_known_mistake_is_named(name):
     exercise, mistake = KNOWN[name]
-    plain = replace(exercise, through=None)  # of 10.6 a mistake gives a layout of tensor_layouts
+    plain = replace(exercise, through=None)  # of 10.3 a mistake gives a layout of tensor_layouts
     assert mistake.says in plain.grade_served(Unwatched(mistake.answer)).message

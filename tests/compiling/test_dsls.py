@@ -147,7 +147,7 @@ def fetches_a_coordinate(steps):
 
 
 def test_a_failure_inside_the_course_s_own_code_quotes_the_reader_s_line_that_led_there():
-    message = find("10.4").grade(fetches_a_coordinate).message
+    message = find("10.2").grade(fetches_a_coordinate).message
     assert "it does not compile" in message
     assert "`steps.fetch(k_block, (0, 0, 0))`" in message
 

@@ -106,8 +106,8 @@ class TestTiming:
         assert device.clocks().sm_mhz > 0
 
 
-UNTIMED = ("02.1", "02.2", "02.4", "06.1", "06.4", "09.1", "10.4", "21.2", "21.4", "21.16")
-WITH_TIMES = ("05.2", "07.3", "09.2", "10.7")
+UNTIMED = ("02.1", "02.2", "02.4", "06.1", "06.4", "09.1", "10.2", "21.2", "21.4", "21.16")
+WITH_TIMES = ("05.2", "07.3", "09.2", "10.4")
 HOPPER = ("14.8", "15.2", "16.5")
 
 
@@ -133,7 +133,7 @@ def test_the_time_taken_outside_is_the_one_taken_inside(id):
     assert far.measurement["ratio"] == pytest.approx(near.measurement["ratio"], rel=0.05)
 
 
-@pytest.mark.parametrize(("id", "other"), [("05.3", "05.2"), ("06.2", "06.1"), ("10.7", "11.2")])
+@pytest.mark.parametrize(("id", "other"), [("05.3", "05.2"), ("06.2", "06.1"), ("10.4", "11.2")])
 def test_another_exercises_kernel_has_no_full_points_whatever_its_process_says(id, other):
     assert judged(id, answer_to(other), Liar).points < find(id).points
 

@@ -57,7 +57,7 @@ def test_a_right_kernel_of_other_instructions_is_found_by_the_judge():
 @pytest.mark.parametrize(
     ("id", "row"),
     [
-        ("10.3", "= cute.make_layout((rows, k, stages), stride=(k, 1, 0))"),
+        ("10.2", "wait_group(0) → wait_group(1)"),
         ("17.7", "height * bM + → height * bN +"),
     ],
 )

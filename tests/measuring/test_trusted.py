@@ -21,7 +21,7 @@ from tutorlib.problems.catalogue import softmax
 from tutorlib.simulate.ptx.languages.cuda import simulate_cuda
 
 CUBE = (8192,) * 3
-# A record of exercise 12.2, taken while the H200's power was capped to a third; the driver reported its usual clock.
+# A record of exercise 12.1, taken while the H200's power was capped to a third; the driver reported its usual clock.
 CAPPED = Measurement(
     CUBE, "bf16", 4821.696, 4812.256, 4828.664, "cuBLAS", 3909.328, 0.8103, 0.0064, 40, 1980, tflops=228.03
 )
@@ -120,7 +120,7 @@ class TestRecords:
     def test_the_median_of_sweeps_and_exercises(self):
         record(multiplied(CUBE, 480, 700), multiplied(CUBE, 480, 790))
         graded = Result("passed", 3, 3, (multiplied(CUBE, 480, 800),))
-        Results(MACHINE, "2026-11-20", {}, {"12.2": graded}).write()
+        Results(MACHINE, "2026-11-20", {}, {"12.1": graded}).write()
         assert beside_records(CAPPED).usual_us == multiplied(CUBE, 480, 790).baseline_us
 
 

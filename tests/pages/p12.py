@@ -1,6 +1,6 @@
 """Page 12: answers that are whole functions, and what rows of p12.txt are made of."""
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from fractions import Fraction
 from functools import partial
 from itertools import chain, pairwise, product
@@ -19,22 +19,13 @@ own = copy_of(l2)
 
 
 @right("12.1")
-def a_list_of_two(order, rows, columns):
-    """A list of two lists."""
-    taken = Counter(order(block, rows, columns) for block in range(rows * columns))
-    missing = [(m, n) for m in range(rows) for n in range(columns) if (m, n) not in taken]
-    twice = sorted(tile for tile, times in taken.items() if times > 1)
-    return [missing, twice]
+def columns_that_turn_back(block, rows, columns):
+    """Groups of columns in place of rows, every second one from its last row to its first."""
+    n, m = own.grouped(block, columns, rows, 16)
+    return m + block // (16 * rows) % 2 * (rows - 1 - 2 * m), n
 
 
 @right("12.2")
-def strips_of_columns(block, rows, columns):
-    """Groups of columns in place of rows."""
-    n, m = own.grouped(block, columns, rows, 8)
-    return m, n
-
-
-@right("12.3")
 def a_list_by_age(waves, steps, room):
     """A list, oldest first, which is cut to the room."""
     held, fetched = [], 0
@@ -45,7 +36,7 @@ def a_list_by_age(waves, steps, room):
     return fetched
 
 
-@right("12.4")
+@right("12.3")
 def exactly(m, n, tile, sms):
     """A fraction."""
     most = -(-(-(-m // tile[0]) * -(-n // tile[1])) // sms)
@@ -80,56 +71,15 @@ def useful(m, n, tile, places):
     return m * n / (places * tile[0] * tile[1])
 
 
-@wrong("12.2", "a tile outside", lesson=True)
+@wrong("12.1", "a tile outside", lesson=True)
 def last_group_too_high(block, rows, columns):
     """Every group has 8 rows."""
     strip, place = block // (8 * columns), block % (8 * columns)
     return strip * 8 + place % 8, place // 8
 
 
-@wrong("12.2", "a tile computed twice")
+@wrong("12.1", "a tile computed twice")
 def remainder_forgotten(block, rows, columns):
     """All groups on top of each other."""
     place = block % (8 * columns)
     return place % min(8, rows), place // min(8, rows)
-
-
-def counted(order, rows, columns):
-    return Counter(order(block, rows, columns) for block in range(rows * columns))
-
-
-def grid_of(rows, columns):
-    return [(m, n) for m in range(rows) for n in range(columns)]
-
-
-def never_of(taken, rows, columns):
-    return [tile for tile in grid_of(rows, columns) if tile not in taken]
-
-
-@wrong("12.1", "gives", lesson=True)
-def inside_only(order, rows, columns):
-    """Forgets tiles outside of the grid."""
-    taken = counted(order, rows, columns)
-    return never_of(taken, rows, columns), [tile for tile in grid_of(rows, columns) if taken[tile] > 1]
-
-
-@wrong("12.1", "gives")
-def unsorted(order, rows, columns):
-    """In the order in which they come, from behind."""
-    taken = counted(order, rows, columns)
-    return never_of(taken, rows, columns)[::-1], sorted((t for t, times in taken.items() if times > 1), reverse=True)
-
-
-@wrong("12.1", "gives", lesson=True)
-def once_for_each_block(order, rows, columns):
-    """A tile for each block that computes it."""
-    taken = counted(order, rows, columns)
-    often = sorted(tile for tile, times in taken.items() for _ in range(times) if times > 1)
-    return never_of(taken, rows, columns), often
-
-
-@wrong("12.1", "gives", lesson=True)
-def exactly_twice(order, rows, columns):
-    """Forgets tiles that three blocks compute."""
-    taken = counted(order, rows, columns)
-    return never_of(taken, rows, columns), sorted(tile for tile, times in taken.items() if times == 2)

@@ -19,15 +19,13 @@ from tutorlib.checking.running import find_simulated_fault
 from tutorlib.exercises import find
 from tutorlib.exercises.judges.cute_host import seen_as_layout
 from tutorlib.exercises.p10 import mma_column
-from tutorlib.kernels.ampere import main_loops, thread_share
+from tutorlib.kernels.ampere import main_loops
 from tutorlib.kernels.ampere.main_loops import multistage, single_buffer
 
 TIMES = 3
 LANES = range(32)
 OWN = [
-    ("10.3", thread_share.smem_layout),
-    ("10.4", main_loops.single_buffer),
-    ("10.5", thread_share.make_mma),
+    ("10.2", main_loops.single_buffer),
     ("11.3", main_loops.multistage),
     ("13.1", main_loops.multistage),
 ]
@@ -60,9 +58,9 @@ def test_the_courses_own_parts_are_no_answers(id, part):
 
 
 @pytest.mark.gpu("80")
-@pytest.mark.parametrize("answer", by_name({"10.7": WRONG["10.7"]}))
+@pytest.mark.parametrize("answer", by_name({"10.4": WRONG["10.4"]}))
 def test_a_wrong_part_fails_every_time(answer):
-    exercise = find("10.7")
+    exercise = find("10.4")
     assert all(exercise.grade(answer.function).points < exercise.points for _ in range(TIMES))
 
 
@@ -157,7 +155,7 @@ def test_fragments_agree_with_real_cute():
 
 def test_ldmatrix_fills_the_fragment():
     """Each of the four matrices: row r goes to lanes 4r to 4r + 3, two elements each; matrix j is register j."""
-    rows = [*map(solved("10.2"), LANES)]
+    rows = [*map(solved("10.1"), LANES)]
     for lane in LANES:
         for value in range(8):
             row, column = rows[value // 2 * 8 + lane // 4]
@@ -165,7 +163,7 @@ def test_ldmatrix_fills_the_fragment():
 
 
 def test_ldmatrix_agrees_with_real_cute():
-    rows = [*map(solved("10.2"), LANES)]
+    rows = [*map(solved("10.1"), LANES)]
     assert real_cute()["ldmatrix rows"] == [row + 16 * column for row, column in rows]
     assert real_cute()["ldmatrix values"] == [[MMA.a_layout(lane, value) for value in range(8)] for lane in LANES]
 

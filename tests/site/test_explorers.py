@@ -18,13 +18,12 @@ from tutorlib.explorers.explorers import ACCESSES, BROWSER, FAULTS, Explorer
 from tutorlib.layouts.matrix import TooLarge
 from tutorlib.layouts.notation import NotationError
 from tutorlib.layouts.views import NoLayout
-from tutorlib.models.l2 import ORDERS, traffic
 from tutorlib.models.timelines import Timeline
 
 pytestmark = pytest.mark.browser
 
 TIMES = 300 if os.environ.get(EVERYTHING) else 30
-KINDS = ["layout", "compose", "divide", "swizzle", "tv", "tile_space", "mbarriers", "timeline", "block_order"]
+KINDS = ["layout", "compose", "divide", "swizzle", "tv", "tile_space", "mbarriers", "timeline"]
 LAYOUTS = (
     *("(4,3):(3,1)", "(4,3)", "8:2", "8", "(8,)", "1:0", "((2,2),(4,2)):((1,16),(2,8))", "(2,(2,2),3):(6,(3,1),12)"),
     *("(4,8):(8,1)", "(6,2):(8,2)", "(8,64):(64,1)", "(16,16):(0,1)", "(4,4):(-1,4)", "(2,3,4)", "(1,8):(3,1)"),
@@ -142,7 +141,7 @@ def test_swizzled_banks_and_their_wavefronts_are_pythons(page):
                 assert grid.title.splitlines()[1] in got["title"]
 
 
-def test_pipelines_and_the_traffic_of_orders_are_those_of_the_models(page):
+def test_pipelines_are_those_of_the_model(page):
     rng = random.Random("models")
     for _ in range(TIMES):
         stages, latency, transfer, compute = rng.randint(1, 6), rng.randint(0, 12), rng.randint(1, 6), rng.randint(1, 6)
@@ -150,14 +149,6 @@ def test_pipelines_and_the_traffic_of_orders_are_those_of_the_models(page):
         state = played(page, explorer)
         assert list(map(in_order, state["grids"])) == list(map(shown, explorer.grids))
         assert f"= {Timeline(stages, latency, transfer, compute, 13).period:.3g} ticks" in state["answer"]
-        rows, columns = rng.randint(1, 12), rng.randint(1, 12)
-        order, in_flight, drift = rng.choice(list(ORDERS)), rng.randint(8, 64), rng.choice((0, 0.125, 0.5))
-        explorer = explorer_of("block_order", rows, columns, order, in_flight, l2_mb=1, k=512)
-        state = played(page, explorer, (5, drift))
-        assert list(map(in_order, state["grids"])) == list(map(shown, explorer.grids))
-        found = traffic((rows, columns), ORDERS[order], 8, (16384, 16384), in_flight, 2**20, drift)
-        assert f"{1 - found.fetched / found.requested:.1%} of the loads hit L2" in state["answer"]
-        assert f"read from memory: {found.fetched / 2**20:,.0f} MB" in state["answer"]
 
 
 CLICKS = [  # explorer, its arguments, actions, what it says, the number of lines around outlined cells in each grid
@@ -177,9 +168,6 @@ CLICKS = [  # explorer, its arguments, actions, what it says, the number of line
     ("tile_space", [], [(0, 10, 0)], "(10, 0) is outside: a load pads it, a store drops it", [24, 4]),
     ("tile_space", [], [(1, 2, 2)], "ct.load(x, (2, 2), (4, 8)): 8 of its 32 elements exist", [24, 4]),
     ("tile_space", [], [(1, 2, 2), (0, 4)], "Click an element of the array, or a tile.", [0, 0]),
-    ("block_order", [8, 8, "raster", 8], [(0, 3, 6)], "block 42: 1 of its wave read the same row of A, 8", [0]),
-    ("block_order", [8, 8], [(0, 0, 3)], "Click a tile to see its wave.", [0]),
-    ("block_order", [8, 8], [(0, 8, 8), (0, 4)], "Click a tile to see its wave.", [0]),
     ("timeline", [1], [(0, 3)], "= 3 ticks", [0]),
 ]
 

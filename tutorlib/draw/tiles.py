@@ -23,13 +23,13 @@ WIDEST = 72  # cells in a row of the figure; with more, the grids are stacked
 READ = "#8FD3C1"  # a row of A's tiles or a column of B's that the wave reads
 
 
-def show_block_order(grid: TileGrid, orders: Mapping[str, Order], in_flight: int) -> Picture:
+def show_block_order(grid: TileGrid, orders: Mapping[str, Order], in_flight: int, wave: int = 0) -> Picture:
     """The tiles of C under their titles, each with the number of its block, colored by wave of `in_flight` blocks.
 
-    On the left and on top, green: the rows of A's tiles and the columns of B's that the first wave reads. Hatched is a
+    On the left and on top, green: the rows of A's tiles and the columns of B's that this wave reads. Hatched is a
     tile that no block computes; a tile that several compute has all of their numbers and a red outline.
     """
-    grids = [order_grid(grid, order, in_flight, title) for title, order in orders.items()]
+    grids = [order_grid(grid, order, in_flight, title, wave) for title, order in orders.items()]
     return figure(grids, stacked=sum(grid.columns for grid in grids) > WIDEST)
 
 

@@ -1,7 +1,6 @@
 """Exercises of notebook 10: the first GEMM on tensor cores, part by part."""
 
 from functools import partial
-from random import Random
 
 from tensor_layouts import Layout, is_layout, size
 
@@ -13,56 +12,19 @@ from tutorlib.checking.randomness import beside
 from tutorlib.checking.values import shorten
 from tutorlib.exercises.judges.ampere import COURSE_LOOPS, ampere
 from tutorlib.exercises.judges.cute_host import layout_returned
-from tutorlib.exercises.values import Draw, drawn, value_exercise
+from tutorlib.exercises.values import Draw, value_exercise
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.catalogue import gemm
 
 BENCH = (4096, 4096, 4096)
+N_ORDER = of_course("ampere.thread_share", "n_order")
 VECTOR, SECTOR = 8, 16  # bf16 elements of 16 bytes, and of the 32 that global memory moves at a time
 WHOLE_AND_RAGGED = ((256, 256, 256), (384, 128, 192), (129, 200, 72))
 ONE_STAGE: Small = {(65, 72, 136): {"tile": (64, 64, 64)}, (64, 64, 128): {"tile": (64, 64, 32)}}
-WHOLE_TILES = (64, 128, 192)
-MADE: Small = {  # two widths of a row, two numbers of warps, and two buffers
-    (65, 72, 136): {"tile": (64, 64, 32)},
-    WHOLE_TILES: {"tile": (64, 128, 64), "warps": (2, 4), "stages": 2},
-}
 RAGGED = ((129, 200, 136),)  # several blocks and K tiles, and tiles that extend past every edge
 
 
-course = partial(of_course, "ampere.thread_share")
-
-
-# 10.1 loaded_bytes ----------------------------------------------------------------------------------------------
-
-
-def loaded_bytes(m: int, n: int, k: int, tile_m: int, tile_n: int) -> int:
-    blocks = -(-m // tile_m) * -(-n // tile_n)
-    return blocks * (tile_m + tile_n) * k * 2
-
-
-def problem(whole: bool) -> Draw:
-    """Calls of `loaded_bytes` with a C of whole tiles, or one whose last tiles are partly outside."""
-
-    def draw(rng: Random) -> tuple:
-        tile = rng.choice((64, 128, 256)), rng.choice((32, 128, 256))
-        m, n = (t * rng.randrange(1, 9) + (0 if whole else rng.randrange(1, t)) for t in tile)
-        return m, n, rng.randrange(8, 4096, 8), *tile
-
-    return draw
-
-
-LOADED = value_exercise(
-    ("10.1", "loaded_bytes", 2),
-    loaded_bytes,
-    {"whole tiles": drawn(1, problem(whole=True), 20), "tiles partly outside": drawn(2, problem(whole=False), 20)},
-    mistakes={
-        "each_matrix_once": lambda m, n, k, tm, tn: (m + n) * k * 2,
-        "elements": lambda m, n, k, tm, tn: loaded_bytes(m, n, k, tm, tn) // 2,
-        "rounded_down": lambda m, n, k, tm, tn: (m // tm) * (n // tn) * (tm + tn) * k * 2,
-    },
-)
-
-# 10.6 columns ---------------------------------------------------------------------------------------------------------
+# 10.3 columns ---------------------------------------------------------------------------------------------------------
 
 
 def mma_column(value: int, lane: int, warp: int, atom: int, warps: int) -> int:
@@ -125,7 +87,7 @@ def half_sectors(places: list[int], warps: int) -> str | None:
 
 
 COLUMNS = value_exercise(
-    ("10.6", "columns", 3),
+    ("10.3", "columns", 3),
     None,
     {
         "one warp across": beside([(1, 32), (1, 64), (1, 128)], wide(1)),
@@ -135,14 +97,14 @@ COLUMNS = value_exercise(
     holds=not_in_vectors,
     mistakes={"identity": lambda warps, tile_n: Layout(tile_n, 1)},
     through=layout_returned,
-    library=course("n_order"),
+    library=N_ORDER,
 )
 
-# 10.2 ldmatrix_row ---------------------------------------------------------------------------------------------------
+# 10.1 ldmatrix_row ---------------------------------------------------------------------------------------------------
 
 LANES = range(32)
 ADDRESSES = value_exercise(
-    ("10.2", "ldmatrix_row", 2),
+    ("10.1", "ldmatrix_row", 2),
     lambda lane: (lane % 16, lane // 16 * 8),
     {
         "matrix 0, lanes 0 to 7": [(lane,) for lane in LANES[:8]],
@@ -159,37 +121,19 @@ ADDRESSES = value_exercise(
 # Kernels and their parts ----------------------------------------------------------------------------------------------
 
 gemm_exercise = partial(CuteExercise.of, problem=gemm("bf16"), shapes=WHOLE_AND_RAGGED, simulated_shapes=RAGGED)
-made_exercise = partial(  # a part for any configuration: copies of 16 bytes, four matrices for an ldmatrix
-    gemm_exercise,
-    counted=WHOLE_TILES,
-    requires=("cp.async", "ldmatrix", "mma.sync"),
-    shared_rules=(lean("cp.async", "ldmatrix"),),
-    rules=at_most({"cp.async.cg": 150, "ldmatrix": 450, "mma.sync": 800}),
-)
 EXERCISES = (
-    LOADED,
     ADDRESSES,
-    made_exercise(
-        ("10.3", "swizzled shared memory", 3),
-        part=inside(ampere, "smem", small=MADE, jit=False),
-        library=course("smem_layout"),
-    ),
     gemm_exercise(
-        ("10.4", "single buffer", 4),
+        ("10.2", "single buffer", 4),
         part=inside(ampere, "main_loop", small=ONE_STAGE),
         # 4 blocks of 4 warps: two barriers for each of 3 K tiles, and one; all else once
         rules=(*at_most({"bar.sync": 112, "cp.async.cg": 512, "ldmatrix": 800}), looped("mma.sync") >= 2),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
         library=COURSE_LOOPS,
     ),
-    made_exercise(
-        ("10.5", "who multiplies what", 2),
-        part=inside(ampere, "mma", small=MADE, jit=False),
-        library=course("make_mma"),
-    ),
     COLUMNS,
     gemm_exercise(
-        ("10.7", "your GEMM", 6),
+        ("10.4", "your GEMM", 6),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync", "st.global.v4"),
         shared_rules=(lean("cp.async", "ldmatrix", "st.global"), stored_once),
         # 2 blocks of 4 warps: two barriers for each of 2 K tiles, and one; all else once
@@ -198,6 +142,6 @@ EXERCISES = (
         simulated_shapes=((256, 128, 128), (129, 200, 72)),
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
-        library=COURSE_LOOPS | course("smem_layout", "n_order", "make_mma") | of_course("ampere.gemm", "make_gemm"),
+        library=COURSE_LOOPS | N_ORDER | of_course("ampere.gemm", "make_gemm"),
     ),
 )

@@ -17,69 +17,9 @@ from tutorlib.models.l2 import Order, Tile
 from tutorlib.problems.catalogue import accumulation, gemm
 from tutorlib.problems.problem import Operand, Problem
 
-# 12.1: the tiles that an order visits ---------------------------------------------------------------------------------
+GRIDS = ((16, 12), (8, 8), (11, 5), (5, 11), (1, 7), (7, 1), (45, 9), (64, 64), (30, 17))  # 12.1
 
-GRIDS = ((16, 12), (8, 8), (11, 5), (5, 11), (1, 7), (7, 1), (45, 9), (64, 64), (30, 17))
-AWKWARD = ((12, 16), (9, 4), (3, 3))
-
-
-def visits(order: Order, rows: int, columns: int) -> tuple[list[Tile], list[Tile]]:
-    takers = l2.coverage((rows, columns), order)
-    return (
-        sorted(tile for tile, blocks in takers.items() if not blocks),
-        sorted(tile for tile, blocks in takers.items() if len(blocks) > 1),
-    )
-
-
-def listed(name: str, order: Order, *grids: l2.TileGrid) -> list[tuple]:
-    """The calls with this order of each grid's blocks."""
-    return [(l2.ListedOrder(name, tuple(l2.blocks(grid, order))), *grid) for grid in grids]
-
-
-def some_order(beyond: int, twice: int) -> Draw:
-    """Calls with a random order, which may go `beyond` rows above and below the grid and repeat a tile up to `twice`
-    times.
-    """
-
-    def draw(rng: Random) -> tuple:
-        rows, columns = rng.randint(2, 9), rng.randint(2, 9)
-        tiles = rng.sample(list(product(range(-beyond, rows + beyond), range(columns))), rows * columns)
-        tiles[: rng.randint(0, twice)] = tiles[-1:]
-        return l2.ListedOrder("drawn", tuple(tiles)), rows, columns
-
-    return draw
-
-
-VISITING = value_exercise(
-    ("12.1", "visits", 2),
-    visits,
-    {
-        "right orders": beside(
-            [call for name, order in l2.ORDERS.items() for call in listed(name, order, *GRIDS[:4])],
-            some_order(beyond=0, twice=2),
-        ),
-        "wrong orders": beside(
-            [
-                *listed("as_published", l2.as_published, *AWKWARD),
-                *listed("rows_and_columns_exchanged", lambda block, m, n: (block // m % m, block % n), *AWKWARD),
-                *listed("always_the_first", lambda block, m, n: (0, 0), *AWKWARD),
-            ],
-            some_order(beyond=0, twice=3),
-        ),
-        "tiles outside of the grid": beside(
-            [
-                *listed("transposed", lambda block, m, n: (block // m, block % m), (5, 3), (3, 7)),
-                *listed("below_the_grid", lambda block, m, n: (m + block // 2, 0), (4, 3), (2, 6)),
-                *listed("above_the_grid", lambda block, m, n: (block // n - 1, block % n), (3, 4)),
-            ],
-            some_order(beyond=2, twice=3),
-        ),
-    },
-    mistakes={"exchanged": lambda order, rows, columns: visits(order, rows, columns)[::-1]},
-    library={"l2.coverage": l2.coverage},
-)
-
-# 12.3: the traffic that L2 lets pass ----------------------------------------------------------------------------------
+# 12.2: the traffic that L2 lets pass ----------------------------------------------------------------------------------
 
 Waves = list[list[Tile]]
 
@@ -118,7 +58,7 @@ def some_replay(room: int) -> Draw:
 
 
 FETCHING = value_exercise(
-    ("12.3", "tiles_fetched", 3),
+    ("12.2", "tiles_fetched", 3),
     tiles_fetched,
     {
         "room for all": beside(replayed(500), some_replay(500)),
@@ -135,7 +75,7 @@ FETCHING = value_exercise(
     library={"l2.traffic": l2.traffic},
 )
 
-# 12.4: the share of the time in which a GPU's tensor cores can work ---------------------------------------------------
+# 12.3: the share of the time in which a GPU's tensor cores can work ---------------------------------------------------
 
 
 def busy(m: int, n: int, tile: tuple[int, int], sms: int) -> float:
@@ -167,7 +107,7 @@ ON_EDGES = [
 ]
 SMALL = [(129, 257, (128, 128), 132), (1, 1, (128, 256), 108), (500, 300, (128, 64), 30), (256, 256, (128, 128), 4)]
 BUSY = value_exercise(
-    ("12.4", "busy", 2),
+    ("12.3", "busy", 2),
     None,
     {
         "whole tiles": beside(LARGE, some_product(whole=True)),
@@ -178,7 +118,7 @@ BUSY = value_exercise(
     mistakes={"idle_share": lambda m, n, tile, sms: 1 - busy(m, n, tile, sms)},
 )
 
-# 12.5: C = A · Aᵀ, which is symmetric
+# 12.4: C = A · Aᵀ, which is symmetric
 
 GRAM = Problem(
     name="gram",
@@ -190,9 +130,8 @@ GRAM = Problem(
 )
 
 EXERCISES = (
-    VISITING,
     CuteExercise.of(
-        ("12.2", "blocks in groups", 3),
+        ("12.1", "an order that reads less", 4),
         part=BlockOrder(settings={"stages": 2}, grids=GRIDS),
         problem=gemm("bf16"),
         shapes=((1024, 1024, 64), (1400, 600, 64), (129, 2100, 72)),  # grids of 8×8, 11×5 and 2×17 tiles
@@ -205,7 +144,7 @@ EXERCISES = (
     FETCHING,
     BUSY,
     CuteExercise.of(
-        ("12.5", "one half of a symmetric matrix", 5),
+        ("12.4", "one half of a symmetric matrix", 5),
         problem=GRAM,
         shapes=((1024, 64), (80, 24), (16, 8)),
         simulated_shapes=((96, 8), (80, 24)),  # an even and an odd number of tiles along a side

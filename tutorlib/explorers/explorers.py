@@ -1,4 +1,4 @@
-"""Explorers: of layouts and their algebra, swizzles, tiled copies, arrays in tiles, pipelines, orders of blocks.
+"""Explorers: of layouts and their algebra, swizzles, tiled copies, arrays in tiles, pipelines.
 
 In Python an explorer is a description, from which the browser builds it, and its first picture.
 """
@@ -17,12 +17,11 @@ from tutorlib.draw.banks import access_grid, keeps_vectors
 from tutorlib.draw.grid import CellGrid, figure
 from tutorlib.draw.layouts import compose_grids, divide_grids, layout_grid, tiled_copy_grid
 from tutorlib.draw.palette import EMPTY, category
-from tutorlib.draw.tiles import Size, array_grid, order_grid, space_grid
+from tutorlib.draw.tiles import Size, array_grid, space_grid
 from tutorlib.draw.timelines import timeline_grid
 from tutorlib.layouts.matrix import matrix
 from tutorlib.layouts.notation import layout, text, tiler
 from tutorlib.layouts.views import compose_view, divide_view, tiled_copy_view
-from tutorlib.models.l2 import ORDERS
 from tutorlib.models.timelines import Timeline
 
 BROWSER = Path(__file__).with_name("browser")  # the explorers themselves
@@ -190,21 +189,3 @@ def explore_timeline(
     )
     shown = Timeline(stages, latency, transfer, compute, tiles)
     return Explorer("timeline", sliders, [timeline_grid(shown, min(shown.total, TICKS))], tiles=tiles)
-
-
-def explore_block_order(
-    rows: int = 16, columns: int = 16, order: str = "groups of 8", in_flight: int = 32, l2_mb: int = 8, k: int = 4096
-) -> Explorer:
-    """The order of the blocks of a bf16 GEMM over K = k in tiles of 128×128×64; click a tile to see its wave.
-
-    order: "raster" or "groups of 2", 4, 8, 16. in_flight: SMs × blocks per SM. The sliders: see `l2.traffic`.
-    """
-    inputs = (
-        slider("rows", rows, 1, 32),
-        slider("columns", columns, 1, 32),
-        menu("order", order, {name: name for name in ORDERS}),
-        slider("in flight", in_flight, 8, 320),
-        slider("L2, MB", l2_mb, 1, 64),
-        slider("drift", 0, 0, 0.5, step=0.125),
-    )
-    return Explorer("block_order", inputs, [order_grid((rows, columns), ORDERS[order], in_flight, order)], k=k)

@@ -448,26 +448,12 @@ DEEP = {tile: warps for tile, warps in STAGED.items() if tile[:2] == (128, 128)}
 DEPTHS = ((1024, 1024, 8192), (4096, 4096, 256))  # a grid that leaves each SM one block, and a K of a few tiles
 
 
-def ordered(orders: Mapping[str, Order], shapes: Sequence[Shape], *counted: str) -> Sweep:
-    """Notebook 12's kernel, with two stages, its blocks in these orders."""
-    candidates = (on_ampere(name, GemmConfig(stages=2), order) for name, order in orders.items())
-    return Sweep(GEMM, tuple(candidates), tuple(shapes), counted)
-
-
 def gemm_orders() -> Sweep:
     """Notebook 12's question: the same kernel with its blocks in other orders, and what memory has to send."""
     orders = {"raster": raster} | {f"groups of {group}": partial(grouped, group=group) for group in (4, 8, 16)}
-    return ordered(orders, cubes(8192, 4096, 2048), counters.MEMORY_READ, counters.L2_READ, counters.WAVES)
-
-
-def gemm_pitch() -> Sweep:
-    """Notebook 12's other question: does it matter that rows begin at multiples of a power of two?
-
-    The tall A is read by as many blocks as an H100 holds, all of which walk along their own rows: at every moment their
-    addresses differ by multiples of a row's length. C is so narrow that memory is the limit.
-    """
-    lengths = (8192, 8128, 8256, 8064, 8320)
-    return ordered({"raster": raster}, [(33792, 128, k) for k in lengths] + [(8192, 8192, k) for k in lengths[:3]])
+    orders["groups of 16, there and back"] = load_answers("12_grid_swizzle")["12.1"]
+    candidates = (on_ampere(name, GemmConfig(stages=2), order) for name, order in orders.items())
+    return Sweep(GEMM, tuple(candidates), cubes(8192), (counters.MEMORY_READ, counters.WAVES))
 
 
 # Notebooks 14 and 15: Hopper's GEMM -----------------------------------------------------------------------------------
@@ -1026,7 +1012,6 @@ SWEEPS: dict[str, Callable[[], Sweep]] = {
     "gemm_parts": gemm_parts,
     "gemm_orders": gemm_orders,
     "tile_orders": tile_orders,
-    "gemm_pitch": gemm_pitch,
     "gemm_waves": gemm_waves,
     "gemm_any": gemm_any,
     "gemm_unseen": gemm_unseen,

@@ -79,7 +79,7 @@ def test_the_output_is_the_gpus(kept):
 def test_every_gemm_of_the_ladder_is_among_them():
     for record in RECORDS:
         kept = {one.exercise for one in record.outputs}
-        assert kept >= {"02.1", "05.1", "05.5", "07.1", "08.1", "09.1", "10.7", "12.2", "13.4", "14.8", "16.5"}
+        assert kept >= {"02.1", "05.1", "05.5", "07.1", "08.1", "09.1", "10.4", "12.1", "13.4", "14.8", "16.5"}
 
 
 @pytest.mark.parametrize("record", [record for record in RECORDS if record.accesses], ids=lambda record: record.gpu)
@@ -111,7 +111,7 @@ def test_the_sizes_that_are_compared_have_blocks_and_k_tiles_enough():
 
 def test_float64_adds_up_the_inputs_without_rounding_and_fp32_does_not():
     """So that the exact result is the same on every machine: here it is with the terms the other way round."""
-    a, b = inputs_of(find("10.5").problem, (48, 40, 72))
+    a, b = inputs_of(find("10.4").problem, (48, 40, 72))
     wide_a, wide_b = a.double(), b.double()
     assert torch.equal(wide_a @ wide_b.mT, wide_a.flip(1) @ wide_b.flip(1).mT)
     assert not torch.equal((a.float() @ b.float().mT).double(), wide_a @ wide_b.mT)
@@ -119,11 +119,11 @@ def test_float64_adds_up_the_inputs_without_rounding_and_fp32_does_not():
 
 @pytest.mark.parametrize("noise", [0.0, 0.01, 100.0, float("nan")])
 def test_what_is_kept_comes_back(noise):
-    problem, shape = find("10.5").problem, (48, 40, 72)
+    problem, shape = find("10.4").problem, (48, 40, 72)
     inputs = inputs_of(problem, shape)
     output = exact(problem, inputs, shape)
     output[::7, ::3] += noise
-    kept = keep("10.5", problem, shape, inputs, output)
+    kept = keep("10.4", problem, shape, inputs, output)
     again, restored = restore(kept, problem)
     assert all(map(torch.equal, again, inputs))
     assert torch.equal(restored.view(torch.int16), output.view(torch.int16))

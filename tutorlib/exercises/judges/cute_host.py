@@ -34,7 +34,7 @@ class AnyElement(Part):
         return None
 
 
-# 10.3 and 10.6: answers that make CuTe's own objects, examined while CuTe traces a function --------------------------
+# Answers that make CuTe's own objects, examined while CuTe traces a function ------------------------------------------
 
 
 def in_cute(look: Callable[[], T]) -> T:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tutorlib.checking.exercise import Answer, Verdict, wrong
@@ -85,7 +86,7 @@ class BlockOrder(Inside):
             for rows, columns in self.grids:
                 if flaw := find_flaw(in_a_kernel(answer, rows, columns), rows, columns):
                     return wrong(f"of {rows}×{columns} tiles, " + flaw)
-            wasteful = little_saved(answer)
+            wasteful = read_as_much(answer)
         except CompileFailed as failed:
             if refused := first_cause(failed, NotATile):
                 return wrong(Flaw(str(refused), OrderFlaw.NO_TILE))
@@ -94,14 +95,35 @@ class BlockOrder(Inside):
         return wrong(Flaw(wasteful, OrderFlaw.TRAFFIC)) if wasteful else None
 
 
+def read_as_much(order: Order) -> str:
+    """A large grid whose waves together read no fewer tiles than in groups, as a sentence; "" if there is none.
+
+    On LARGE no height of a group is better than 16. Raises CompileFailed.
+    """
+    for (rows, columns), group in ((LARGE, 16), (drawn(), 8)):
+        tiles = in_a_kernel(order, rows, columns)
+        read = sum(tiles_read(tiles[start : start + IN_FLIGHT]) for start in range(0, len(tiles), IN_FLIGHT))
+        in_groups = sum(map(tiles_read, l2.waves((rows, columns), partial(l2.grouped, group=group), IN_FLIGHT)))
+        if read >= in_groups:
+            return (
+                f"the waves of {IN_FLIGHT} blocks of {rows}×{columns} tiles read {read} rows and columns of tiles in "
+                f"all; in groups of {group} rows they read {in_groups}."
+            )
+    return ""
+
+
+def drawn() -> Tile:
+    """A large grid with rows that 8 does not divide."""
+    rng = fresh_rng()
+    return 8 * rng.randint(7, 9) + rng.randint(1, 7), rng.randint(57, 79)
+
+
 def little_saved(order: Order) -> str:
     """A large grid whose first wave reads nearly as many tiles as in raster order, as a sentence; "" if there is none.
 
-    Beside LARGE it draws one with rows that 8 does not divide. Raises CompileFailed.
+    Raises CompileFailed.
     """
-    rng = fresh_rng()
-    drawn = 8 * rng.randint(7, 9) + rng.randint(1, 7), rng.randint(57, 79)
-    for rows, columns in (LARGE, drawn):
+    for rows, columns in (LARGE, drawn()):
         read = tiles_read(in_a_kernel(order, rows, columns)[:IN_FLIGHT])
         in_raster, in_eights = (
             tiles_read(l2.waves((rows, columns), known, IN_FLIGHT)[0]) for known in (l2.raster, l2.grouped)

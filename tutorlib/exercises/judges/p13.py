@@ -120,12 +120,12 @@ def names_own(answer: Answer, name: str) -> bool:
 def in_raster(answer: Answer) -> str:
     """That the answer does without `in_groups`, or that this reads nearly as much as raster order; or ""."""
     if not names_own(answer, "in_groups"):
-        return Flaw("it does not take the order of its blocks from the in_groups of 12.2.", WholeFlaw.RASTER)
+        return Flaw("it does not take the order of its blocks from the in_groups of 12.1.", WholeFlaw.RASTER)
     try:
         wasteful = little_saved(unwrap(answer).__globals__["in_groups"])
     except CompileFailed:
         return ""  # the kernel does not compile either
-    return Flaw(f"with in_groups, {wasteful} Bring 12.2's.", OrderFlaw.TRAFFIC) if wasteful else ""
+    return Flaw(f"with in_groups, {wasteful} Bring 12.1's.", OrderFlaw.TRAFFIC) if wasteful else ""
 
 
 STEP = {"mma.sync": "M", "cp.async.c": "C", "bar.sync": "|", "bra": "b"}

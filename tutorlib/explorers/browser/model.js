@@ -1,5 +1,4 @@
 // What an explorer shows for the values of its inputs and the clicks so far.
-import { exploreBlockOrder } from "./block_order.js";
 import { outline } from "./layout_grid.js";
 import { exploreCompose, exploreDivide, exploreLayout } from "./layouts.js";
 import { exploreMbarriers } from "./mbarriers.js";
@@ -18,7 +17,6 @@ const EXPLORERS = {
   swizzle: exploreSwizzle,
   tv: exploreTv,
   tile_space: exploreTileSpace,
-  block_order: exploreBlockOrder,
   timeline: exploreTimeline,
   mbarriers: exploreMbarriers,
 };

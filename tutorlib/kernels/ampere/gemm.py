@@ -69,7 +69,7 @@ Dtype = type[cutlass.Numeric]
 
 
 def in_eights(block: Any, rows: int, columns: int) -> tuple[Any, Any]:
-    """Notebook 12's answer: groups of 8 rows of tiles, but raster order up to 32, where L2 keeps most of A."""
+    """Notebook 12: groups of 8 rows of tiles, but raster order up to 32, where L2 keeps most of A."""
     return grouped(block, rows, columns, 8 if rows > 32 else rows)
 
 
