@@ -150,9 +150,9 @@ def multiply(tiled_mma, tCrA, tCrB, tCrC, adds):
 check("14.1", multiply)
 
 # %% [markdown]
-# The colleague's `adds` holds for every K block: of a tile's first K tile only the last block remains. A group for each
-# block takes more instructions, and a loop that waits "for all but one group" would leave one K block in flight, not a
-# K tile. The wait lets the tensor cores run dry.
+# The colleague's `adds` holds for every K block, so of a tile's first K tile only the last block remains. A group for
+# each block takes more instructions, and a loop that waits for all but one group would leave one K block in flight, not
+# a K tile. The wait leaves the tensor cores idle.
 #
 # ## mbarriers: who may touch a stage
 #
@@ -204,7 +204,7 @@ show_source(BoxCopy, Steps, fill_stage)
 # - When does a warp know that its own wgmmas have read the stage?
 # - What must be over before the stage is loaded again?
 #
-# `for k_tile in cutlass.range(steps.k_tiles, unroll=1):` stays a loop in the compiled kernel.
+# Write `for k_tile in cutlass.range(steps.k_tiles, unroll=1):`, which stays a loop in the compiled kernel.
 
 
 # %%
@@ -308,9 +308,10 @@ check("14.3", main_loop)
 show_timeline(*(Timeline(n, latency=4, transfer=2, compute=3, tiles=8, at_once=n == 1) for n in (1, 2, 3, 4)))
 
 # %% [markdown]
-# So with S stages a step takes as long as its wgmmas, or as a load divided by S − 1, whichever is longer. The eight
-# wgmmas take at least 1,024 cycles. On an H200, a step of `one_stage` at 4096³ takes 2,733 cycles, so latency and
-# transfer take at most 1,709. **Predict** a step with two, three and four stages:
+# With S stages, S − 1 loads are in flight beside a multiplication. So a step takes as long as its wgmmas, or as a load
+# divided by S − 1, whichever is longer. The eight wgmmas take at least 1,024 cycles. On an H200, a step of `one_stage`
+# at 4096³ takes 2,733 cycles, so latency and transfer take at most 1,709. **Predict** a step with two, three and four
+# stages:
 
 
 # %%
@@ -524,11 +525,11 @@ for swept in all_sweep_results("hopper_account"):
 # | the loads: 1,160 cycles a step with them | 0.96 | 773 |
 #
 # The third is 84 · 64 = 5,400 cycles for each tile of C: the time before its first wgmma, its epilogue, and whatever a
-# step loses between wgmmas. No second block fills them, for want of shared memory; notebook 15 mends that. The fourth
-# is small because TMA alone needs 847 cycles a step, fewer than 1,024.
+# step loses between wgmmas. A second block on the SM could fill them, but its stages do not fit; notebook 15 mends
+# that. The fourth is small because TMA alone needs 847 cycles a step, fewer than 1,024.
 #
-# The gain over `mma.sync` is the instruction's: 1,534 cycles a step alone, against WGMMA's 1,108, with no thread that
-# carries operands.
+# Most of the gain over 13.4's kernel is the instruction's: *mma.sync alone* takes 1,534 cycles a step, and *wgmma
+# alone* 1,108.
 #
 # ## What to remember
 #

@@ -12,10 +12,10 @@
 # to issue a multiplication. On Blackwell the accumulators leave the registers, and *one* thread issues it. Blackwell
 # means B200 and B300 here: the RTX GPUs of that name have neither tensor memory nor tcgen05.
 #
-# You write its loops and the kernel around them, for one block and then for two that multiply together. **This kernel
-# has never run on a Blackwell GPU**, because none was available when the course was made: benefits are counted here, or
-# measured by others. `check` compiles the kernel and simulates it; on a B200 it also runs it. The problem is notebook
-# 10's: C = A · Bᵀ, `gemm(a, b, c)`, bf16, accumulated in fp32.
+# You write such a kernel's loops and the kernel around them, for one block and then for two that multiply together.
+# **This kernel has never run on a Blackwell GPU**, because none was available when the course was made: benefits are
+# counted here, or measured by others. `check` compiles the kernel and simulates it; on a B200 it also runs it. The
+# problem is notebook 10's: C = A · Bᵀ, `gemm(a, b, c)`, bf16, accumulated in fp32.
 #
 # > **After this page you can** allocate tensor memory and say which warp may read which part of it, let warps wait for
 # > multiplications that one thread issued, say which fence orders two of its instructions, give six warps their roles
@@ -28,7 +28,6 @@ import cutlass
 import cutlass.cute as cute
 import torch
 from cutlass import Float32, Int32
-from cutlass.cute.nvgpu import tcgen05
 
 from tutorlib import (
     TCGEN05, TensorSpec, allocated_columns, check, compare_on_gpu, compile_cute, executed, l2, ring_stages,
@@ -71,8 +70,9 @@ show_tensor_memory(columns=256, accumulators=2)
 # four warps read a tile, and a warp's number determines its rows. In a pair of blocks a tile has 256 rows; rows 128 to
 # 255 are in the second block's tensor memory.
 #
-# No thread *owns* tensor memory. A block allocates columns while it runs: a power of two, at least 32. If another block
-# on the SM holds too many, the allocation waits until enough are free.
+# A block allocates columns while it runs: a power of two, at least 32. If another block on the SM holds too many, the
+# allocation waits until enough are free. PTX requires a kernel to free what it allocated; otherwise the next block may
+# wait forever.
 #
 # ### Allocate and free
 #
@@ -82,8 +82,6 @@ show_tensor_memory(columns=256, accumulators=2)
 # | `relinquish_tmem_alloc_permit()` | the same warp, if it allocates no more | lets the next block on the SM allocate |
 # | `retrieve_tmem_ptr(Float32, 16, address)` | any warp | reads the location: a pointer to fp32, aligned to 16 bytes |
 # | `dealloc_tmem(pointer, columns)` | one warp | frees the columns |
-#
-# PTX requires a kernel to free its tensor memory; otherwise the next block on the SM may wait for it forever.
 #
 # All six warps call a colleague's `allocate` before their work, and `release` after it:
 #
@@ -142,8 +140,8 @@ check("17.1", tensor_memory)
 #
 # ## tcgen05.mma
 #
-# One bf16 instruction multiplies M × 16 by 16 × N and adds the product to M × N accumulators in tensor memory. M is 64
-# or 128, in a pair of blocks 128 or 256, half of the rows in each; N is at most 256
+# One bf16 instruction multiplies M × 16 by 16 × N and adds the product to M × N accumulators in tensor memory. M is at
+# most 128, in a pair of blocks 256, and N at most 256
 # ([Matrix Shape](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-matrix-shape)). So one instruction
 # takes all of the tile's M and N, and a K tile of 64 takes four. `issue` multiplies one stage; `cute.gemm` elects its
 # thread itself:
@@ -152,8 +150,7 @@ check("17.1", tensor_memory)
 show_source(make_umma, issue)
 
 # %% [markdown]
-# `acc` is one accumulator, which no other step clears. Only K block 0 of a tile's first K tile overwrites it, and so
-# clears what the last tile left.
+# Only K block 0 of a tile's first K tile overwrites the accumulator `acc`, and so clears what the last tile left.
 #
 # ### Commit
 #
@@ -211,6 +208,7 @@ for step in (TileSteps.load, TileSteps.multiply, TileSteps.read, TileSteps.write
 # commit to each stage has arrived, for any K and any number of tiles. Which phase does that commit complete?
 
 # %%
+from cutlass.cute.nvgpu import tcgen05
 from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
 
@@ -473,12 +471,11 @@ for pair in (False, True):
 #
 # | mbarrier | in which block | a phase ends with |
 # |---|---|---|
-# | `full` | the leader | 1 arrival and both blocks' bytes: all loads report there |
+# | `full` | the leader | 1 arrival and both blocks' bytes: the loads of both report there |
 # | `empty`, `ready` | both | a commit of the leader's |
 # | `free` | the leader | 8 arrivals: from four epilogue warps in each block |
 #
-# All loads report to the leader's `full`, whichever block issues them. Block 1's bytes may land there before the leader
-# has announced them: the phase cannot end without its one arrival.
+# Block 1's bytes may land before the leader has announced them: the phase cannot end without its one arrival.
 #
 # At hand: `steps.leads`, True in the leading block only; `steps.stage_bytes`, both blocks' bytes; and a commit with a
 # mask, `tcgen05.commit(barrier, mask, tcgen05.CtaGroup.TWO)`, where `steps.both` is the mask of both blocks. The
@@ -577,9 +574,9 @@ with suppress(NotImplementedError):  # until you have written all of it
 # %% [markdown]
 # ### Each line, left out
 #
-# A pair's loops differ from a block's in five lines, with `steps.leader` in the epilogue. **Predict** for each: without
-# it, which warp waits forever, and for what? One of the five fails in another way. Two have the same symptom. The next
-# cell undoes one line at a time in the course's loops, and simulates C of 257×264 in tiles of 256×64:
+# Five lines make a pair's loops of a block's: your four, and `steps.leader` in the epilogue. **Predict** for each:
+# without it, which warp waits forever, and for what? Without one of the five, no warp does. Two have the same symptom.
+# The next cell undoes one line at a time in the course's loops, and simulates a C of 257×264 in tiles of 256×64:
 
 # %%
 from inspect import getsource
@@ -655,15 +652,15 @@ for name, tile, in_flight in (("a block", (128, 256, 64), SMS), ("a pair", (256,
 #
 # Your kernel has all rungs but the first, which has no roles. In this table the order of tiles brings more than pairs.
 #
-# A simulation cannot show:
+# ### What the simulator cannot show
 #
-# - **Time.** It has no latency of a load, a multiplication or a commit. Whether two accumulators and four or six stages
-#   keep the tensor cores busy is not known.
-# - **The hardware's own rules.** The simulator follows PTX's manual as we read it. Where a GPU differs, or we misread,
-#   it is wrong in the same way as the page.
-# - **Machine code.** ptxas compiles the kernel for sm_100a, but the PTX is simulated.
-# - **All orders.** It runs one order of the warps and of completions. For another order it reports only races in the
-#   memory that it tracks.
+# - **Time.** It knows no latency of a load, a multiplication or a commit. Whether two accumulators and four or six
+#   stages keep the tensor cores busy is open.
+# - **What the GPU does.** The simulator follows PTX's manual as we read it. Where we misread it, the simulator is wrong
+#   in the same way as the page.
+# - **Machine code.** ptxas compiles the kernel for sm_100a; the simulator runs its PTX.
+# - **Every order.** It runs one order of the warps and of completions. Races in other orders are found from what orders
+#   the accesses, as in the four versions above; a deadlock in another order may be missed.
 #
 # On a B200 the next cell times your kernels.
 
