@@ -318,10 +318,9 @@ show_timeline(*(Timeline(n, latency=4, transfer=2, compute=3, tiles=8, at_once=n
 def cycles_a_step(swept):
     """Kernel → cycles of a step: a K tile of 128×256×64 on one SM, in four waves of tiles at 4096³."""
     timed = {point.name: point.measurement for point in swept.points}
-    return {name: found.median_us * found.counted_mhz / (4 * 4096 // bK) for name, found in timed.items()}
+    return {name: found.median_us * found.counted_mhz / (4 * 4096 // TILE[2]) for name, found in timed.items()}
 
 
-bM, bN, bK = TILE
 for swept in all_sweep_results("hopper_account"):
     cycles = cycles_a_step(swept)
     load = cycles["1 stage"] - 1024
@@ -419,6 +418,8 @@ check("14.4", store_by_tma)
 
 # %%
 from cutlass.memory import SmemAllocator
+
+bM, bN, bK = TILE
 
 
 def shared_memory(layout_a, layout_b, layout_c):
