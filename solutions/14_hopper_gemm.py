@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 155
+#     minutes: 90
 #     summary: TMA, mbarriers, WGMMA, a Hopper GEMM of your own, and where its time goes.
 # ---
 
@@ -17,7 +17,7 @@
 # > **After this page you can** issue wgmmas as a group, say which phase of an mbarrier a warp waits for, keep a ring of
 # > stages full without overwriting one, store a tile by TMA, write a Hopper GEMM, and say where its time goes.
 # >
-# > **It takes** about 155 minutes, on any machine; after 14.3 is a good place to stop. Without a Hopper GPU the kernel
+# > **It takes** about 90 minutes, on any machine; after 14.2 is a good place to stop. Without a Hopper GPU the kernel
 # > is simulated; with one it is also timed.
 
 # %%
@@ -27,12 +27,12 @@ from cutlass import BFloat16, Int64
 from cutlass.cute.nvgpu import cpasync, warpgroup
 
 from tutorlib import (
-    WGMMA, Timeline, all_sweep_results, check, compare_on_gpu, explain, explore_mbarriers, grouped, show_figure,
-    show_ladder, show_sm, show_source, show_swizzle, show_timeline,
+    WGMMA, Timeline, all_sweep_results, check, compare_on_gpu, explain, explore_mbarriers, grouped, show_ladder,
+    show_sm, show_source, show_timeline,
 )  # fmt: skip
 from tutorlib.kernels.hopper.first import (
-    ALIGNMENT, BOX, STAGES, THREADS, TILE, Accumulators, BoxCopy, Parts, Steps, boxes, described, make_accumulators,
-    make_first_gemm, make_wgmma, out_layout, ring_layout, wgmma_fragments,
+    ALIGNMENT, BOX, STAGES, THREADS, TILE, Accumulators, BoxCopy, Parts, Steps, boxes, described, fill_stage,
+    init_barriers, make_accumulators, make_first_gemm, make_wgmma, out_layout, ring_layout, wgmma_fragments,
 )  # fmt: skip
 
 # %% [markdown]
@@ -58,75 +58,23 @@ show_sm()
 # |---|---|---|
 # | address | of element (0, 0) | a multiple of 16 bytes |
 # | sizes, strides | K, M; 2·K bytes between rows | rows begin at multiples of 16 bytes |
-# | box | 64, 128 elements | at most 256 in each mode; elements outside the matrix are zeros |
+# | box | 64, 128 elements | at most 256 in each mode |
 # | swizzle | 128 bytes | a row of the box is at most this long |
 #
 # A load takes it, a coordinate, an address in shared memory and an mbarrier. CuTe's `make_tiled_tma_atom` returns the
-# atom, which contains the descriptor, and a tensor of *coordinates*, from which `local_tile` selects those of a tile.
+# atom, which contains the descriptor, and a tensor of *coordinates*, which `local_tile` cuts into tiles.
 #
-# ### One layout for TMA and WGMMA
+# TMA writes a swizzled layout, and WGMMA reads it: notebook 10's, 8 rows of 128 bytes. `ring_layout(rows, 64, stages)`
+# repeats these 8 rows down the tile and over the stages.
 #
-# TMA writes a swizzled layout and WGMMA reads it. For bf16 with K contiguous it is notebook 10's: 8 rows of 128 bytes.
-# Twice 8 rows, before and after the swizzle:
-
-# %%
-show_swizzle((3, 3, 3), "(16,64):(64,1)")
-
-# %% [markdown]
-# The picture counts elements. TMA and WGMMA swizzle byte addresses, so its Swizzle⟨3,3,3⟩ is Swizzle⟨3,4,3⟩ here. The
-# layout of a ring repeats such an atom down the rows, along K, and over the stages:
-
-# %%
-show_source(ring_layout)
-
-# %% [markdown]
-# With K = 4096, `ring_layout(128, 64, 4)`, A's coordinate tensor mA, and `local_tile(mA, (128, 64), (1, None))` are
+# **The bytes that an mbarrier counts.** The thread that issues a load announces to an mbarrier how many bytes to expect
+# (**expect-tx**). TMA subtracts the bytes that it has written, and at 0 all of them are there. It writes whole boxes:
+# where a box extends beyond the matrix, TMA reads nothing and writes zeros, which count. So the kernel needs no
+# predicate. Columns beyond K add nothing; rows beyond M and N give results outside C, which TMA does not store.
 #
-# ```
-# S<3,4,3> o 0 o ((8,16),(64,1),(1,4)):((64,512),(1,0),(0,8192))
-# tensor<(0,0) o (?,4096):(1@1,1@0)>
-# tensor<(0,128) o (128,64,64):(1@1,1@0,64@0)>
-# ```
-#
-# A stride n@0 moves the coordinate by n along K, n@1 by n along M, in the order of the descriptor: K tile 3 of the last
-# tensor begins at (192, 128).
-#
-# ### The bytes that an mbarrier counts
-#
-# The thread that issues a load announces to an mbarrier how many bytes to expect (**expect-tx**). TMA subtracts the
-# bytes that it has written, and at 0 all of them are there.
-#
-# **Predict.** A is 200×72. How much of the 128×64 box of tile (1, 1) is inside the matrix? TMA fills the rest with
-# zeros. How many bytes does the mbarrier count?
-#
-# **Exercise 14.1** (about 4 lines). Write `tma_bytes(shape, tile, place)` for a bf16 matrix of this shape, a box of
-# size `tile` and the tile's coordinates `place`, each a pair (rows, columns). Return (bytes read from the matrix, bytes
-# counted on the mbarrier). TMA also loads a tile that is entirely outside the matrix.
-
-
-# %%
-def tma_bytes(shape, tile, place):
-    ### BEGIN SOLUTION (about 4 lines)
-    (rows, columns), (m, k) = tile, place
-    down = max(0, min(rows, shape[0] - m * rows))
-    across = max(0, min(columns, shape[1] - k * columns))
-    return 2 * down * across, 2 * rows * columns
-    ### END SOLUTION
-
-
-# %%
-check("14.1", tma_bytes)
-
-# %% [markdown]
-# The mbarrier counts the whole box, zeros included: 16,384 bytes in the prediction, of which TMA read 72 · 8 · 2 =
-# 1,152 from the matrix. So the kernel needs no predicate. Columns beyond K arrive as zeros and add nothing; rows beyond
-# M and N give results outside C, which TMA does not store.
-#
-# ### What one copy moves
-#
-# `cpasync.tma_partition` prepares both sides of the copies. Mode 0 of each result is what *one* copy moves, and every
-# other mode counts copies. So `boxes` first merges rows and K into one mode. Mode 1 of the results then counts stages,
-# or K tiles:
+# **What one copy moves.** `cpasync.tma_partition` prepares both sides of the copies. Mode 0 of each result is what
+# *one* copy moves, and every other mode counts copies. So `boxes` first merges rows and K into one mode. Mode 1 of the
+# results then counts stages, or K tiles:
 
 # %%
 show_source(boxes)
@@ -135,15 +83,10 @@ show_source(boxes)
 # ## WGMMA: the operands stay in shared memory
 #
 # `wgmma.mma_async.m64n256k16` multiplies 64×16 by 16×256, and the 128 threads of a warpgroup issue it together. An
-# operand is a **descriptor** of 64 bits: where the matrix begins in shared memory (0 in the picture above), how far
-# apart its groups of 8 rows are (512 elements), and how it is swizzled. A K tile of 128×256×64 takes eight such
-# instructions, four for each warpgroup. With `mma.sync` it would take:
-
-# %%
-bM, bN, bK = TILE
-print(f"{bM // 16 * bN // 8 * bK // 16:,} mma.sync of 16×8×16, and an ldmatrix.x4 for each 16×16 that they read")
-
-# %% [markdown]
+# operand is a **descriptor** of 64 bits: where the matrix begins in shared memory, how far apart its groups of 8 rows
+# are, and how it is swizzled. A K tile of 128×256×64 takes eight such instructions, four for each warpgroup; `mma.sync`
+# of 16×8×16 would take 1,024.
+#
 # Only accumulators are in registers: a warpgroup's 64×256 take 128 of each thread. The TiledMma stacks the two
 # warpgroups along M. With it notebook 10's `make_fragment_A`, which made registers there, returns descriptors:
 
@@ -151,9 +94,8 @@ print(f"{bM // 16 * bN // 8 * bK // 16:,} mma.sync of 16×8×16, and an ldmatrix
 show_source(make_wgmma, wgmma_fragments)
 
 # %% [markdown]
-# Notebook 10 made registers for one buffer alone. Descriptors of all stages cost nothing: tCrA is (1, 1, 4, 4): one
-# descriptor, one wgmma along M, four K blocks, four stages. The descriptor of another stage is an addition; so is that
-# of the next K block, 32 bytes on. All 128 threads of a warpgroup pass the same `thread`, its first one.
+# tCrA is (1, 1, 4, 4): one descriptor, one wgmma along M, four K blocks, four stages. The descriptor of another stage
+# or K block is an addition. All 128 threads of a warpgroup pass the same `thread`, its first one.
 #
 # ### One K tile is one group
 #
@@ -171,14 +113,24 @@ show_source(make_wgmma, wgmma_fragments)
 # Until a group is done, no thread may touch its accumulators, **and none may overwrite the stage**, which is its
 # operand.
 #
-# **Exercise 14.2** (about 6 lines). Write `multiply(tiled_mma, tCrA, tCrB, tCrC, adds)`, which issues the wgmmas of one
-# stage as one group and returns while they are in flight. tCrA and tCrB are that stage's descriptors, (1, 1, K blocks),
-# so K block k of A is `tCrA[None, None, k]`. `adds`, a run-time Boolean, is False for the first K tile of a tile of C,
-# when nothing has set the accumulators yet. Which of the stage's wgmmas may ignore them?
+# A colleague's `multiply` issues the wgmmas of one stage:
 #
-# The budget: one fence and one commit for each stage, no wait, no barrier, and no instruction that sets registers to
-# zero. `cutlass.range_constexpr(n)` unrolls the loop while the kernel is compiled. Take n from tCrA, `cute.size(tCrA,
-# mode=[2])`: the check simulates K tiles of 32 columns, too.
+# ```python
+# def multiply(tiled_mma, tCrA, tCrB, tCrC, adds):
+#     tiled_mma.set(warpgroup.Field.ACCUMULATE, adds)
+#     for k_block in cutlass.range_constexpr(cute.size(tCrA, mode=[2])):
+#         warpgroup.fence()
+#         cute.gemm(tiled_mma, tCrC, tCrA[None, None, k_block], tCrB[None, None, k_block], tCrC)
+#         warpgroup.commit_group()
+#     warpgroup.wait_group(0)
+# ```
+#
+# tCrA and tCrB are that stage's descriptors, (1, 1, K blocks). `adds`, a run-time Boolean, is False for the first K
+# tile of a tile of C, when nothing has set the accumulators yet. `range_constexpr` unrolls the loop.
+#
+# **Exercise 14.1** (about 6 lines). Theirs makes C wrong in one way, and costs time in two. Write your own, which
+# returns while its wgmmas are in flight, as *one* group. Which of them may ignore the accumulators? A stage may take
+# one fence and one commit, no wait, no barrier, and no instruction that sets registers to zero.
 
 
 # %%
@@ -195,9 +147,13 @@ def multiply(tiled_mma, tCrA, tCrB, tCrC, adds):
 
 
 # %%
-check("14.2", multiply)
+check("14.1", multiply)
 
 # %% [markdown]
+# The colleague's `adds` holds for every K block, so of a tile's first K tile only the last block remains. A group for
+# each block takes more instructions, and a loop that waits for all but one group would leave one K block in flight, not
+# a K tile. The wait leaves the tensor cores idle.
+#
 # ## mbarriers: who may touch a stage
 #
 # Each stage has two mbarriers, used again and again. One fill of a stage and its reads are a **round**. The warp that
@@ -210,79 +166,48 @@ check("14.2", multiply)
 #   have read the stage.
 #
 # An **mbarrier** counts arrivals and bytes. When both reach 0, the phase is complete, and the next begins with the
-# arrival count reset. `cute.arch.mbarrier_init(barrier, arrivals)` sets that count; a second thread that calls it later
-# would reset a barrier in use.
-#
-# Threads and TMA access shared memory through different **proxies**, the generic and the async one. A write through one
-# is not at once visible through the other.
-#
-# **Exercise 14.3** (about 6 lines). Write `init_barriers(full, empty, stages, warps, thread)`, which all threads of the
-# block call. Stage s has the mbarriers `full + s` and `empty + s`; `warps` warps read a stage, and `thread` is the
-# index of the calling thread. When the function returns, every thread and TMA may use all of the mbarriers. At hand:
-#
-# - `cute.arch.mbarrier_init_fence()` makes the mbarriers that *this thread* has initialized visible to TMA.
-# - `cute.arch.sync_threads()`, once.
-
+# arrival count reset. One thread sets that count:
 
 # %%
-@cute.jit
-def init_barriers(full, empty, stages: cutlass.Constexpr, warps: cutlass.Constexpr, thread):
-    ### BEGIN SOLUTION (about 6 lines)
-    if thread == 0:
-        for stage in range(stages):
-            cute.arch.mbarrier_init(full + stage, 1)
-            cute.arch.mbarrier_init(empty + stage, warps)
-        cute.arch.mbarrier_init_fence()
-    cute.arch.sync_threads()
-    ### END SOLUTION
-
-
-# %%
-check("14.3", init_barriers)
+show_source(init_barriers)
 
 # %% [markdown]
+# Threads and TMA access shared memory through different **proxies**, the generic and the async one. A write through one
+# is not at once visible through the other. So the thread fences what it has initialized, before the others go on.
+#
+# A wait names only the **parity** of a phase, its number modulo 2, and returns once the latest phase of this parity is
+# complete. `full[0]` serves K tile after K tile: phase 0 is complete when the first is there, phase 1 when the next is.
+# On a fresh mbarrier parity 1 counts as complete.
+#
 # ## One stage first
 #
 # The smallest loop uses a single stage. Every warp runs it, and one of them (`steps.loads_too`) also issues the loads.
 # `steps.multiply` calls yours for a stage; its `first` is the opposite of your `adds`:
 
 # %%
-show_source(BoxCopy, Steps)
+show_source(BoxCopy, Steps, fill_stage)
 
 # %% [markdown]
-# Every arrival counts, so it matters who executes a call (the first three are in `cute.arch`):
+# Every arrival counts, so it matters who executes a call:
 #
 # | call | executed by | |
 # |---|---|---|
-# | `mbarrier_arrive_and_expect_tx(barrier, bytes)` | one lane: `with cute.arch.elect_one():` | announces the bytes |
-# | `mbarrier_arrive(barrier)` | one lane | |
-# | `mbarrier_wait(barrier, parity)` | the warp | returns once the latest phase of this **parity** is complete |
-# | `steps.load(k_tile, stage)` | the warp | elects its lane by itself |
+# | `fill_stage(steps, k_tile, stage)` | the warp | elects a lane, which announces the bytes and loads |
+# | `cute.arch.mbarrier_arrive(barrier)` | one lane: `with cute.arch.elect_one():` | |
+# | `cute.arch.mbarrier_wait(barrier, parity)` | the warp | |
 #
-# The stage's `full` serves K tile after K tile: phase 0 is complete when K tile 0 is there, phase 1 when K tile 1 is. A
-# wait names only the parity of a phase, its number modulo 2. On a fresh mbarrier parity 1 counts as complete.
-#
-# **Exercise 14.4** (about 3 and about 7 lines). Write `fill_stage(steps, k_tile, stage)`, which announces
-# `steps.stage_bytes` on the stage's `full` and issues its loads. Then write `one_stage(steps)`, a loop over the K tiles
-# that uses stage 0 alone. In place of `empty`, one `sync_threads` for each K tile can tell the producer that all warps
-# have read the stage. Three questions decide the order:
+# **Exercise 14.2** (about 7 lines). Write `one_stage(steps)`, a loop over the K tiles that uses stage 0 alone. In place
+# of `empty`, one `sync_threads` for each K tile can tell the producer that all warps have read the stage. Three
+# questions decide the order:
 #
 # - Which parity does K tile k wait for?
 # - When does a warp know that its own wgmmas have read the stage?
 # - What must be over before the stage is loaded again?
 #
-# `for k_tile in cutlass.range(steps.k_tiles, unroll=1):` stays a loop in the compiled kernel.
+# Write `for k_tile in cutlass.range(steps.k_tiles, unroll=1):`, which stays a loop in the compiled kernel.
 
 
 # %%
-def fill_stage(steps, k_tile, stage):
-    ### BEGIN SOLUTION (about 3 lines)
-    with cute.arch.elect_one():
-        cute.arch.mbarrier_arrive_and_expect_tx(steps.full + stage, steps.stage_bytes)
-    steps.load(k_tile, stage)
-    ### END SOLUTION
-
-
 @cute.jit
 def one_stage(steps: Steps):
     ### BEGIN SOLUTION (about 7 lines)
@@ -297,7 +222,7 @@ def one_stage(steps: Steps):
 
 
 # %%
-check("14.4", one_stage)
+check("14.2", one_stage)
 
 # %% [markdown]
 # The loop is right, and slow: memory and the tensor cores take turns, and the barrier stops all eight warps, not only
@@ -308,28 +233,8 @@ check("14.4", one_stage)
 # With several stages, loads run ahead. With an `empty` mbarrier for each, a warp that has read it arrives and goes on,
 # and the producer alone waits. A stage is used again `stages` steps later, in its next phase.
 #
-# - The consumer waits for `full`: in round 0 for phase 0, in round 1 for phase 1, in round 2 for phase 2, parity 0.
-# - The producer waits for `empty` before it fills a stage again. In round 0 it must not wait: which parity is complete
-#   on a fresh mbarrier?
-#
-# **Exercise 14.5** (about 2 lines). Write `ring(step, stages, producer)`, which returns (index, phase): the stage of
-# this step, and the parity to wait for, 0 or 1, for any number of stages. `producer` is True or False.
-
-
-# %%
-def ring(step, stages, producer):
-    ### BEGIN SOLUTION (about 2 lines)
-    turn, index = divmod(step, stages)
-    return index, (turn + producer) % 2
-    ### END SOLUTION
-
-
-# %%
-check("14.5", ring)
-
-# %% [markdown]
-# CuTe counts the same way: `make_pipeline_state(PipelineUserType.Consumer, stages)` has `.index`, `.phase`,
-# `.advance()` and `.clone()`. One for `PipelineUserType.Producer` begins with phase 1.
+# CuTe counts this: `make_pipeline_state(PipelineUserType.Consumer, stages)` has `.index`, the stage; `.phase`, the
+# parity to wait for; `.advance()`, to the next step; and `.clone()`.
 #
 # Play it. One warp loads (*loads*) and one multiplies (*math*: *done* waits for its wgmmas, *free* arrives at `empty`).
 # Click a warp's row to issue its next instruction; TMA's transfers land when *you* click them. Play two correct rounds.
@@ -344,7 +249,7 @@ explore_mbarriers(stages=2)
 # `one_stage` waits for a group right after its issue, so the tensor cores run dry in every step. The cure is to wait
 # one step later: issue the group of K tile k, and only then wait for that of k − 1.
 #
-# **Exercise 14.6** (about 12 lines). The start of `main_loop(steps)` is given: the loads of all stages, and K tile 0's
+# **Exercise 14.3** (about 12 lines). The start of `main_loop(steps)` is given: the loads of all stages, and K tile 0's
 # group. Write the loop over the other K tiles, and its end:
 #
 # - One group stays in flight while the warps update the mbarriers. Each warp arrives at a stage's `empty` as soon as
@@ -352,8 +257,8 @@ explore_mbarriers(stages=2)
 #   of all warps and loads the stage's next K tile, if there is one. No other warp waits for `empty`.
 # - At the end the accumulators are complete. There is no barrier of the block, and the loop is not unrolled.
 #
-# When the wait of step k returns, which stage has been read, and which K tile comes into it next? Does the producer's
-# wait need a second state? The check simulates 3 and 4 stages.
+# When the wait of step k returns, which stage has been read, and which K tile comes into it next? Which phase of
+# `empty` do its readers complete? The check simulates 3 and 4 stages.
 
 
 # %%
@@ -387,7 +292,7 @@ def main_loop(steps: Steps):
 
 
 # %%
-check("14.6", main_loop)
+check("14.3", main_loop)
 
 # %% [markdown]
 # A missing arrival hangs the kernel one round later. A missing wait for `empty` hangs nothing, and results stay right
@@ -403,9 +308,30 @@ check("14.6", main_loop)
 show_timeline(*(Timeline(n, latency=4, transfer=2, compute=3, tiles=8, at_once=n == 1) for n in (1, 2, 3, 4)))
 
 # %% [markdown]
-# The drawing keeps the tensor cores busy 33% of the time with one stage, 50% with two, and from three on always. Four
-# stages of 48 KiB fit in a block's 227 KiB. **Predict** the speed of one, two and three stages against four. A Hopper
-# GPU times your loops (one stage runs in a ring of two, and uses one):
+# With S stages, S − 1 loads are in flight beside a multiplication. So a step takes as long as its wgmmas, or as a load
+# divided by S − 1, whichever is longer. The eight wgmmas take at least 1,024 cycles. On an H200, a step of `one_stage`
+# at 4096³ takes 2,733 cycles, so latency and transfer take at most 1,709. **Predict** a step with two, three and four
+# stages:
+
+
+# %%
+def cycles_a_step(swept):
+    """Kernel → cycles of a step: a K tile of 128×256×64 on one SM, in four waves of tiles at 4096³."""
+    timed = {point.name: point.measurement for point in swept.points}
+    return {name: found.median_us * found.counted_mhz / (4 * 4096 // TILE[2]) for name, found in timed.items()}
+
+
+for swept in all_sweep_results("hopper_account"):
+    cycles = cycles_a_step(swept)
+    load = cycles["1 stage"] - 1024
+    print(f"{swept.gpu}, 1 stage: {cycles['1 stage']:,.0f} cycles a step")
+    for stages in (2, 3, 4):
+        predicted = max(1024, load / (stages - 1))
+        print(f"{stages} stages: predicted {predicted:,.0f}, measured {cycles[f'{stages} stages']:,.0f}")
+
+# %% [markdown]
+# One number predicts the others within 15%, and that a fourth stage gains next to nothing. A Hopper GPU times your
+# loops (one stage runs in a ring of two, and uses one):
 
 # %%
 for name, loop, stages in (("1 stage", one_stage, 2), ("2 stages", main_loop, 2), ("3 stages", main_loop, 3)):
@@ -414,12 +340,6 @@ for name, loop, stages in (("1 stage", one_stage, 2), ("2 stages", main_loop, 2)
     compare_on_gpu(kernels, sizes=(4096,), needs=WGMMA)
 
 # %% [markdown]
-# On an H200 one stage has 0.44 of four stages' speed, two have 0.63, three 0.99. The drawing's rule predicts this from
-# one number. In cycles of the SM, from the table in *Where the time goes*, a step takes 2,733 with one stage. Eight
-# wgmmas take 1,024 of these, so latency and transfer take at most 1,709. With two stages they alone should limit a
-# step; it takes 1,902, 11% more. With three, two K tiles arrive in 1,709 cycles, one in 855, faster than they are
-# multiplied: three are enough.
-#
 # ## The epilogue: stmatrix, and TMA again
 #
 # Now C's tile leaves through shared memory, and TMA stores it, edges included. `stmatrix` is `ldmatrix` backwards: it
@@ -440,7 +360,7 @@ show_source(Accumulators, make_accumulators)
 # | `cp_async_bulk_commit_group()` | makes this thread's bulk copies (TMA stores) since the last commit one group |
 # | `cp_async_bulk_wait_group(n, read=True)` | waits until all but the n newest groups have *read* shared memory |
 #
-# **Exercise 14.7** (about 8 lines). Write `store_by_tma(acc)`. At hand are `acc.tCrC`, the accumulators, which
+# **Exercise 14.4** (about 8 lines). Write `store_by_tma(acc)`. At hand are `acc.tCrC`, the accumulators, which
 # `.load().to(BFloat16)` rounds; `acc.tRrC`, registers for the result in the same order, with a method `.store`;
 # `acc.stmatrix`, a copy from `acc.tRrC` to `acc.tRsC`; and `acc.tma`, a copy from `acc.tSsC` to `acc.tSgC`. Three pairs
 # of operations must be ordered. Before you write, name them:
@@ -469,21 +389,17 @@ def store_by_tma(acc: Accumulators):
 
 
 # %%
-check("14.7", store_by_tma)
+check("14.4", store_by_tma)
 
 # %% [markdown]
 # So each lane fences, the warp synchronizes, one lane issues.
 #
 # ## Your kernel
 #
-# The host side is given, below your kernel. It takes two pieces from the course: `described` leaves the number of rows
-# to run time, and `out_layout` is C's tile in shared memory.
-
-# %%
-show_source(described, out_layout)
-
-# %% [markdown]
-# **Exercise 14.8** (about 22 lines). Write the kernel. Build it from your functions, `Steps`,
+# The host side is given, below your kernel, and so is the block's shared memory: the ring of A and of B, C's tile over
+# their stages, and the mbarriers.
+#
+# **Exercise 14.5** (about 16 lines). Write the kernel. Build it from your functions, `init_barriers`, `Steps`,
 # `BoxCopy` and what this page has shown; the course's kernels and main loops are not allowed. The check simulates it
 # and counts:
 #
@@ -496,15 +412,24 @@ show_source(described, out_layout)
 # - `grouped(block, *tiles)` → (m, n): the place of the block's tile among C's tiles, in groups of 8 rows of tiles, so
 #   that blocks that run together share tiles of A and B in L2.
 # - `cute.local_tile(mA, (bM, bK), (m, None))` is (bM, bK, K tiles) of the coordinates, a partial K tile included.
-# - `memory = SmemAllocator()` has `memory.allocate_tensor(BFloat16, ring.outer, ALIGNMENT, ring.inner)` (`.inner` is
-#   the swizzle, which belongs to the pointer) and, for n mbarriers, `memory.allocate_array(Int64, n)`. C's tile begins
-#   where sA does: `cute.make_tensor(cute.recast_ptr(sA.iterator, layout.inner, BFloat16), layout.outer)`.
 # - `cute.arch.make_warp_uniform(x)` returns lane 0's x in every lane, so the compiler knows that the warp agrees.
 # - `make_accumulators(tCrC, tiled_mma, thread, tma_c, sC, gC)` is what your epilogue takes.
 
 
 # %%
 from cutlass.memory import SmemAllocator
+
+bM, bN, bK = TILE
+
+
+def shared_memory(layout_a, layout_b, layout_c):
+    """sA (bM, bK, stages), sB (bN, bK, stages), sC (bM, bN) over both, and the mbarriers full and empty."""
+    memory = SmemAllocator()
+    sA = memory.allocate_tensor(BFloat16, layout_a.outer, ALIGNMENT, layout_a.inner)  # inner: the swizzle
+    sB = memory.allocate_tensor(BFloat16, layout_b.outer, ALIGNMENT, layout_b.inner)
+    sC = cute.make_tensor(cute.recast_ptr(sA.iterator, layout_c.inner, BFloat16), layout_c.outer)
+    full, empty = (memory.allocate_array(Int64, STAGES) for _ in range(2))
+    return sA, sB, sC, full, empty
 
 
 # %%
@@ -517,8 +442,9 @@ def hopper_kernel(
     layouts: tuple[cute.ComposedLayout, ...],
     tiles: cutlass.Constexpr,
 ):
-    (tma_a, mA), (tma_b, mB), (tma_c, mC), (layout_a, layout_b, layout_c) = a, b, c, layouts
-    ### BEGIN SOLUTION (about 22 lines)
+    (tma_a, mA), (tma_b, mB), (tma_c, mC) = a, b, c
+    sA, sB, sC, full, empty = shared_memory(*layouts)
+    ### BEGIN SOLUTION (about 16 lines)
     thread, _, _ = cute.arch.thread_idx()
     block, _, _ = cute.arch.block_idx()
     warp, group = (cute.arch.make_warp_uniform(thread // size) for size in (32, 128))
@@ -527,11 +453,6 @@ def hopper_kernel(
     gB = cute.local_tile(mB, (bN, bK), (n, None))  # (bN, bK, K tiles)
     gC = cute.local_tile(mC, (bM, bN), (m, n))  # (bM, bN)
 
-    memory = SmemAllocator()
-    sA = memory.allocate_tensor(BFloat16, layout_a.outer, ALIGNMENT, layout_a.inner)  # (bM, bK, stages)
-    sB = memory.allocate_tensor(BFloat16, layout_b.outer, ALIGNMENT, layout_b.inner)  # (bN, bK, stages)
-    sC = cute.make_tensor(cute.recast_ptr(sA.iterator, layout_c.inner, BFloat16), layout_c.outer)  # over the stages
-    full, empty = (memory.allocate_array(Int64, STAGES) for _ in range(2))
     init_barriers(full, empty, STAGES, THREADS // 32, thread)
     copy_a = BoxCopy(tma_a, *boxes(tma_a, sA, gA))
     copy_b = BoxCopy(tma_b, *boxes(tma_b, sB, gB))
@@ -555,7 +476,7 @@ def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 
 
 # %%
-check("14.8", gemm)
+check("14.5", gemm)
 
 # %% [markdown]
 # `explain` simulates one block with eight K tiles. T is the TMA load of a stage, M a group of wgmmas, p a wait for an
@@ -564,7 +485,7 @@ check("14.8", gemm)
 # for between its last read and its next load?
 
 # %%
-explain("14.8", gemm, shape=(128, 256, 512), banks=False)
+explain("14.5", gemm, shape=(128, 256, 512), banks=False)
 
 # %% [markdown]
 # Two: the group of K tile k is issued before the wait for that of k − 1. A stage that has been read waits until *all*
@@ -572,37 +493,30 @@ explain("14.8", gemm, shape=(128, 256, 512), banks=False)
 #
 # ## Where the time goes
 #
-# Your main loop (14.6, in the course's kernel) and your kernel, beside 13.4's; *gain* compares with the row above:
+# Your main loop (14.3, in the course's kernel) and your kernel, beside 13.4's; *gain* compares with the row above:
 
 # %%
 show_ladder("13.4", "14")
 
 # %% [markdown]
-# At 4096³ your kernel has 0.98 of cuBLAS's speed, and takes less than two thirds of 13.4's time. In the figure *14
-# plain* is the course's version:
-
-# %%
-show_figure("gemm_ladder_14")
-
-# %% [markdown]
-# At 1024 it has 0.58 of cuBLAS's speed: 32 tiles occupy 32 of 132 SMs. At 3072 its 288 tiles are 2.2 waves, and the
-# third wave has work for 24 SMs.
+# At 4096³ your kernel has 0.98 of cuBLAS's speed on an H200, and takes less than two thirds of 13.4's time.
 #
 # The datasheet's 989 TFLOP/s are 132 SMs × 4,096 FLOP a cycle × 1,830 MHz. What lies between them and your kernel? Each
-# row is a kernel at 4096³ and the SM clock that was counted while it ran. A step is a K tile of 128×256×64 on one SM:
-# eight wgmmas, which take at least 1,024 cycles. *wgmma alone* loads one K tile and multiplies it in every step; *TMA
-# alone* loads all K tiles and multiplies one; *mma.sync alone* multiplies what it has in registers.
+# row is a kernel at 4096³. *wgmma alone* loads one K tile and multiplies it in every step; *TMA alone* loads all K
+# tiles and multiplies one; *mma.sync alone* multiplies what it has in registers.
 
 # %%
 for swept in all_sweep_results("hopper_account"):
-    print(f"{swept.gpu:22}     µs   MHz  cycles a step")
+    print(f"{swept.gpu:16}     µs   MHz  cycles a step")
     for point in swept.points:
-        found = point.measurement
-        cycles = found.median_us * found.counted_mhz / (4 * 4096 // bK)  # four waves of tiles on 132 SMs
-        print(f"{point.name:22}{found.median_us:7.1f}{found.counted_mhz:6}{cycles:12,.0f}")
+        if point.name in ("4 stages", "wgmma alone", "TMA alone", "mma.sync alone"):
+            found = point.measurement
+            print(
+                f"{point.name:16}{found.median_us:7.1f}{found.counted_mhz:6}{cycles_a_step(swept)[point.name]:12,.0f}"
+            )
 
 # %% [markdown]
-# So the 773 TFLOP/s of your kernel in this table are 989, less four things:
+# So the 773 TFLOP/s of your kernel in this table, *4 stages*, are 989, less four things:
 #
 # | | factor | leaves |
 # |---|---|---|
@@ -612,13 +526,11 @@ for swept in all_sweep_results("hopper_account"):
 # | the loads: 1,160 cycles a step with them | 0.96 | 773 |
 #
 # The third is 84 · 64 = 5,400 cycles for each tile of C: the time before its first wgmma, its epilogue, and whatever a
-# step loses between wgmmas. No second block fills them, for want of shared memory; notebook 15 mends that. The fourth
-# is small because TMA alone needs 847 cycles a step, fewer than 1,024.
+# step loses between wgmmas. A second block on the SM could fill them, but its stages do not fit; notebook 15 mends
+# that. The fourth is small because TMA alone needs 847 cycles a step, fewer than 1,024.
 #
-# The gain over notebook 13 splits in the same way. Notebook 13 timed 13.4's kernel at 274.2 µs and 1,726 MHz, 1,849
-# cycles a step; yours takes 1,160: ×1.59. The instruction itself gains ×1.38, from 1,534 cycles of *mma.sync alone* to
-# 1,108. The other ×1.15 is what feeds it: copies, fetches and barriers cost mma.sync 20%, and WGMMA 5%, since TMA and
-# descriptors leave the threads nothing to carry. The clock takes back 3%.
+# Most of the gain over 13.4's kernel is the instruction's: *mma.sync alone* takes 1,534 cycles a step, and *wgmma
+# alone* 1,108.
 #
 # ## What to remember
 #
@@ -626,6 +538,10 @@ for swept in all_sweep_results("hopper_account"):
 #   phase says for which round.
 # - TMA and WGMMA must agree on one layout: boxes of swizzled rows.
 # - A thread's own writes need a proxy fence before TMA may read them; TMA's writes need their mbarrier.
+# - With S stages a step takes as long as its wgmmas, or the time of a load divided by S − 1.
+#
+# Next: [notebook 15](15_warp_roles.ipynb) gives loading and multiplying to different warps, and fills the gap between
+# two tiles of C.
 #
 # ## Test yourself
 #

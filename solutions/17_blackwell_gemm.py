@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 105
+#     minutes: 80
 #     summary: Tensor memory, one thread that multiplies, six warps, pairs of blocks. Only a timing needs a Blackwell.
 # ---
 
@@ -12,30 +12,30 @@
 # to issue a multiplication. On Blackwell the accumulators leave the registers, and *one* thread issues it. Blackwell
 # means B200 and B300 here: the RTX GPUs of that name have neither tensor memory nor tcgen05.
 #
-# You write such a kernel's parts, its three loops, and the kernel itself, for one block and then for two that multiply
-# together. **This kernel has never run on a Blackwell GPU**, because none was available when the course was made:
-# benefits are counted here, or measured by others. `check` compiles the kernel and simulates it; on a B200 it also runs
-# it. The problem is notebook 10's: C = A · Bᵀ, `gemm(a, b, c)`, bf16, accumulated in fp32.
+# You write such a kernel's loops and the kernel around them, for one block and then for two that multiply together.
+# **This kernel has never run on a Blackwell GPU**, because none was available when the course was made: benefits are
+# counted here, or measured by others. `check` compiles the kernel and simulates it; on a B200 it also runs it. The
+# problem is notebook 10's: C = A · Bᵀ, `gemm(a, b, c)`, bf16, accumulated in fp32.
 #
-# > **After this page you can** allocate tensor memory and say which warp may read which part of it, issue
-# > multiplications from one thread and let other warps wait for them, say which fence orders two of its instructions,
-# > give six warps their roles in one kernel, and let two blocks share a tile.
+# > **After this page you can** allocate tensor memory and say which warp may read which part of it, let warps wait for
+# > multiplications that one thread issued, say which fence orders two of its instructions, give six warps their roles
+# > in one kernel, and let two blocks share a tile.
 # >
-# > **It takes** about 105 minutes, on any machine. After 17.6 is a good place to stop.
+# > **It takes** about 80 minutes, on any machine. After 17.3 is a good place to stop.
 
 # %%
 import cutlass
 import cutlass.cute as cute
 import torch
-from cutlass import BFloat16, Boolean, Float32, Int32
+from cutlass import Float32, Int32
 
 from tutorlib import (
-    BLACKWELL_OPCODES, TCGEN05, TensorSpec, allocated_columns, check, compare_on_gpu, compile_cute, hardware_of, l2,
-    ring_stages, show_blackwell, show_block, show_findings, show_handover, show_pair, show_tensor_memory, story,
+    TCGEN05, TensorSpec, allocated_columns, check, compare_on_gpu, compile_cute, executed, l2, ring_stages,
+    show_blackwell, show_findings, show_handover, show_pair, show_source, show_tensor_memory,
 )  # fmt: skip
 from tutorlib.kernels.blackwell import (
-    PAIR, SMS, BlackwellConfig, Parts, TileSteps, Tma, course_parts, fence_before, make_blackwell_gemm, make_block,
-    make_t2r, tma_atoms,
+    PAIR, SMS, BlackwellConfig, Parts, TileSteps, Tma, band, course_parts, fence_before, issue, make_blackwell_gemm,
+    make_block, make_t2r, make_umma, tma_atoms,
 )  # fmt: skip
 
 # %% [markdown]
@@ -56,32 +56,6 @@ show_blackwell()
 # | completion | `wait_group`, in the consumer warps | `tcgen05.commit`: an arrival at an mbarrier, for any warp |
 # | epilogue | the same warps; to overlap: ping-pong, deferred stores | other warps, while the next tile is multiplied |
 #
-# The next picture has two tiles of C, of five K tiles each, on a time axis. (Assumed ticks: 1 to issue, 4 for a load, 2
-# to multiply a K tile, 1 to read or to write 64 columns.) Tile 0 is blue, tile 1 red; a number is a K tile or, in the
-# epilogue, 64 columns. At which tick do tile 0's accumulators pass to the epilogue, and what do the tensor cores do
-# then?
-
-# %%
-show_block()
-
-# %% [markdown]
-# At tick 16, when the epilogue begins to read tile 0 from one accumulator, the tensor cores begin to fill the other.
-#
-#
-# Operands must arrive faster on Blackwell. From the datasheets, the time in which an SM multiplies a K tile of
-# 128×256×64, and the rate at which A and B must arrive:
-
-# %%
-for name in ("NVIDIA H200", "NVIDIA B200"):
-    gpu = hardware_of(name)
-    seconds = 2 * 128 * 256 * 64 / (gpu.flops["bf16"] / gpu.sms)
-    rate = 2 * (128 + 256) * 64 / seconds
-    print(f"{name}: {seconds * 1e9:.0f} ns, {rate / 1e9:.0f} GB/s into each of {gpu.sms} SMs", end=", ")
-    print(f"{rate * gpu.sms / 1e12:.1f} TB/s in all")
-
-# %% [markdown]
-# A B200's SM needs twice the H200's bytes each second.
-#
 # ## Tensor memory
 #
 # Tensor memory is a matrix of 32-bit words in each SM, with 128 rows and 512 columns: 256 KiB, as much as the register
@@ -96,27 +70,10 @@ show_tensor_memory(columns=256, accumulators=2)
 # four warps read a tile, and a warp's number determines its rows. In a pair of blocks a tile has 256 rows; rows 128 to
 # 255 are in the second block's tensor memory.
 #
-# No thread *owns* tensor memory. A block allocates columns while it runs, and their number must be a power of two and
-# at least 32. If another block on the SM holds too many, the allocation waits until enough are free.
+# A block allocates columns while it runs: a power of two, at least 32. If another block on the SM holds too many, the
+# allocation waits until enough are free. PTX requires a kernel to free what it allocated; otherwise the next block may
+# wait forever.
 #
-# **Exercise 17.1** (about 4 lines). Write `tmem_columns(n, accumulators)`: the number of columns to allocate for this
-# many 128×n accumulators side by side, or 0 if they do not fit.
-
-
-# %%
-def tmem_columns(n, accumulators):
-    ### BEGIN SOLUTION (about 4 lines)
-    needed = n * accumulators
-    if needed > 512:
-        return 0
-    return max(32, 1 << (needed - 1).bit_length())
-    ### END SOLUTION
-
-
-# %%
-check("17.1", tmem_columns)
-
-# %% [markdown]
 # ### Allocate and free
 #
 # | in `cute.arch` | executed by | |
@@ -125,8 +82,6 @@ check("17.1", tmem_columns)
 # | `relinquish_tmem_alloc_permit()` | the same warp, if it allocates no more | lets the next block on the SM allocate |
 # | `retrieve_tmem_ptr(Float32, 16, address)` | any warp | reads the location: a pointer to fp32, aligned to 16 bytes |
 # | `dealloc_tmem(pointer, columns)` | one warp | frees the columns |
-#
-# PTX requires a kernel to free its tensor memory; otherwise the next block on the SM may wait for it forever.
 #
 # All six warps call a colleague's `allocate` before their work, and `release` after it:
 #
@@ -145,7 +100,7 @@ check("17.1", tmem_columns)
 #     cute.arch.sync_threads()
 # ```
 #
-# **Exercise 17.2** (about 5 and 3 lines). Write your own. Theirs has three faults; one of them only costs time. For
+# **Exercise 17.1** (about 5 and 3 lines). Write your own. Theirs has three faults; one of them only costs time. For
 # each call, say which other warp or block it affects, and when. One barrier of the block is enough in each function.
 # The check simulates a small GEMM around yours.
 
@@ -174,7 +129,7 @@ def release(warp: Int32, columns: cutlass.Constexpr, acc: cute.Pointer):
 tensor_memory = allocate, release
 
 # %%
-check("17.2", tensor_memory)
+check("17.1", tensor_memory)
 
 # %% [markdown]
 # The colleague's warps read the address before the barrier, when warp 4 may not have written it. Warp 4 frees the
@@ -185,62 +140,17 @@ check("17.2", tensor_memory)
 #
 # ## tcgen05.mma
 #
-# One bf16 instruction multiplies M × 16 by 16 × N and adds the product to M × N accumulators in tensor memory. M is 64
-# or 128, in a pair of blocks 128 or 256, half of the rows in each; N is at most 256
-# ([Matrix Shape](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-matrix-shape)). A K tile of 64 takes
-# four:
+# One bf16 instruction multiplies M × 16 by 16 × N and adds the product to M × N accumulators in tensor memory. M is at
+# most 128, in a pair of blocks 256, and N at most 256
+# ([Matrix Shape](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-matrix-shape)). So one instruction
+# takes all of the tile's M and N, and a K tile of 64 takes four. `issue` multiplies one stage; `cute.gemm` elects its
+# thread itself:
 
 # %%
-alone = compile_cute(make_blackwell_gemm(), [TensorSpec((4096, 4096), "bf16")] * 3, "sm_100a")
-print(*(line.strip()[:120] for line in alone.ptx.splitlines() if "tcgen05.mma" in line), sep="\n")
+show_source(make_umma, issue)
 
 # %% [markdown]
-# The operands, in order: the accumulators' address; the descriptors of A, of B, and of the shape and types; in braces
-# the accumulators' lanes that are not written, here none; a predicate: add to the accumulators, or overwrite them.
-# `kind::f16` is for fp16 and bf16, and `discard` says that A is not kept for the next instruction.
-#
-# CuTe describes an instruction by an op, and makes the TiledMma of it. One takes all of the tile's M and N:
-
-# %%
-from contextlib import suppress
-
-from cutlass.cute.nvgpu import OperandMajorMode, tcgen05
-
-
-def make_umma(tile, pair):
-    """tile: (M, N, K) of a block, or of a pair."""
-    group = tcgen05.CtaGroup.TWO if pair else tcgen05.CtaGroup.ONE
-    smem, k_major = tcgen05.OperandSource.SMEM, OperandMajorMode.K
-    op = tcgen05.MmaF16BF16Op(BFloat16, Float32, (tile[0], tile[1], 16), group, smem, k_major, k_major)
-    return cute.make_tiled_mma(op)
-
-
-# %% [markdown]
-# `tiled_mma.set(tcgen05.Field.ACCUMULATE, adds)` sets the predicate of the multiplications that follow,
-# and `cute.gemm(tiled_mma, acc, a, b, acc)` issues one. It elects its thread itself.
-#
-# **Exercise 17.3** (about 4 lines). Write `issue(tiled_mma, acc, tCrA, tCrB, first)`, which multiplies one stage. `acc`
-# is one accumulator, which no other step clears. `tCrA` and `tCrB` are the stage's descriptors, (1, 1, K blocks); the
-# check also passes fewer than four K blocks. `first`, a run-time Boolean, says that this is the first K tile of a tile
-# of C (its opposite is `not first`).
-
-
-# %%
-@cute.jit
-def issue(tiled_mma: cute.TiledMma, acc: cute.Tensor, tCrA: cute.Tensor, tCrB: cute.Tensor, first: Boolean):
-    ### BEGIN SOLUTION (about 4 lines)
-    for k_block in cutlass.range_constexpr(cute.size(tCrA, mode=[2])):
-        adds = True if k_block > 0 else Boolean(first) == Boolean(False)
-        tiled_mma.set(tcgen05.Field.ACCUMULATE, adds)
-        cute.gemm(tiled_mma, acc, tCrA[None, None, k_block], tCrB[None, None, k_block], acc)
-    ### END SOLUTION
-
-
-# %%
-check("17.3", issue)
-
-# %% [markdown]
-# Only K block 0 of a tile's first K tile overwrites: it clears what the last tile left.
+# Only K block 0 of a tile's first K tile overwrites the accumulator `acc`, and so clears what the last tile left.
 #
 # ### Commit
 #
@@ -262,10 +172,17 @@ check("17.3", issue)
 # **Predict.** The MMA warp commits to `empty` right after it issues a stage's multiplications. In notebook 15 an
 # `mbarrier_arrive` at that place was a bug. Why is a commit right?
 #
+# <details><summary>Answer</summary>
+#
+# `mbarrier_arrive` arrives at once, when the multiplications may still read the stage. A commit arrives when they are
+# complete.
+#
+# </details>
+#
 # ## Three loops
 #
 # A block computes `steps.tiles` tiles of C, one after the other, and a tile takes `steps.k_tiles` K tiles. The rings do
-# not start over at a new tile: index and phase carry on. Your loops need these of `steps`:
+# not start over at a new tile: index and phase carry on. The loops need these of `steps`:
 #
 # | | |
 # |---|---|
@@ -287,10 +204,11 @@ for step in (TileSteps.load, TileSteps.multiply, TileSteps.read, TileSteps.write
 # commits, which arrive when the multiplications are complete, and no load waits for the last ones. A block must not end
 # before they have arrived: its shared memory, mbarriers included, may belong to another block by then.
 #
-# **Exercise 17.4** (about 3 lines). Complete `produce(steps)`, the TMA warp's loop: it must return only after the last
+# **Exercise 17.2** (about 3 lines). Complete `produce(steps)`, the TMA warp's loop: it must return only after the last
 # commit to each stage has arrived, for any K and any number of tiles. Which phase does that commit complete?
 
 # %%
+from cutlass.cute.nvgpu import tcgen05
 from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
 
@@ -313,18 +231,15 @@ def produce(steps: TileSteps):
 
 
 # %%
-check("17.4", produce)
+check("17.2", produce)
 
 # %% [markdown]
 # After the last load, `state` is at the stage and the phase of one load more: wait as for one more load into each
 # stage, and the wait is over when the last commit has arrived. (A stage that was never filled passes at once.)
 #
-# A commit to `empty` is right where `mbarrier_arrive` was a bug: that arrives at once, when the multiplications may
-# still read the stage.
-#
-# **Exercise 17.5** (about 14 lines). Write `multiply(steps)`, the MMA warp's loop. The table of mbarriers says what it
+# **Exercise 17.3** (about 14 lines). Write `multiply(steps)`, the MMA warp's loop. The table of mbarriers says what it
 # waits for and commits to. It consumes stages and *produces* accumulators: with which kind of state does it walk round
-# each ring? `steps.multiply(stage, accumulator, first)` calls your `issue` and elects its thread itself; `first` may be
+# each ring? `steps.multiply(stage, accumulator, first)` calls `issue` and elects its thread itself; `first` may be
 # a run-time value. One thread issues a commit, under `with cute.arch.elect_one():`. (A warp elects the same lane each
 # time, so the thread that commits is the one that multiplied.) This warp never waits for its own multiplications.
 
@@ -350,7 +265,7 @@ def multiply(steps: TileSteps):
 
 
 # %%
-check("17.5", multiply)
+check("17.3", multiply)
 
 # %% [markdown]
 # The accumulators' state is a producer's: its first wait for `free` returns at once.
@@ -360,8 +275,7 @@ check("17.5", multiply)
 # An epilogue warp reads its 32 lanes in parts of 64 columns, so each thread holds 64 accumulators of one row.
 # `steps.read(accumulator, part)` issues that load, `tcgen05.ld`, which is asynchronous too: the registers are valid
 # after `tcgen05.wait::ld`, which CuTe calls `cute.arch.fence_view_async_tmem_load()`. `steps.write(number, part)` is
-# notebook 14's epilogue: round, store into a swizzled box in shared memory, proxy fence, TMA store; it also waits until
-# a box may be overwritten.
+# notebook 14's epilogue; it also waits until a box may be overwritten.
 #
 # When can the tensor cores have the accumulator back? Compare one accumulator with two, for three tiles of four K
 # tiles:
@@ -374,62 +288,13 @@ show_handover(1, 2)
 # 20, and the MMA warp issues in 21. With two, they are never idle as long as a tile's epilogue takes no longer than the
 # next tile's main loop.
 #
-# **Exercise 17.6** (about 11 lines). Write `store(steps)`, the loop of each of the four epilogue warps. Every tile has
-# `steps.parts` parts, each with a `steps.read(accumulator, part)` and a `steps.write(number, part)`. One lane of each
-# warp arrives at `free`, as early as it safely can. After which part, and before or after its write?
+# Here is the loop of an epilogue warp, with three switches for the next section. One lane of each warp frees the
+# accumulator once its last part is in registers, and before that part is written: a write needs no tensor memory.
+# `steps.leader` is the rank of the block whose `free` counts, here its own.
 
 
 # %%
-@cute.jit
-def store(steps: TileSteps):
-    ### BEGIN SOLUTION (about 11 lines)
-    acc = make_pipeline_state(PipelineUserType.Consumer, steps.accumulators)
-    for number in cutlass.range(steps.tiles, unroll=1):
-        cute.arch.mbarrier_wait(steps.ready + acc.index, acc.phase)
-        for part in cutlass.range(steps.parts, unroll=1):
-            steps.read(acc.index, part)
-            cute.arch.fence_view_async_tmem_load()
-            if part == steps.parts - 1:
-                with cute.arch.elect_one():
-                    cute.arch.mbarrier_arrive(steps.free + acc.index)
-            steps.write(number, part)
-        acc.advance()
-    ### END SOLUTION
-
-
-# %%
-check("17.6", store)
-
-# %% [markdown]
-# After the last part is in registers, and before its write: a write needs no tensor memory.
-#
-# ### What orders two tcgen05 instructions
-#
-# `tcgen05.mma` and `tcgen05.ld` are asynchronous: program order and a barrier alone say nothing about when they access
-# tensor memory.
-#
-# | first | then | ordered by |
-# |---|---|---|
-# | `tcgen05.mma` | `tcgen05.mma`, of the same thread | the order of issue |
-# | `tcgen05.mma` | `tcgen05.ld`, of any warp | a commit, and a wait for its mbarrier |
-# | `tcgen05.ld` | the use of its registers | `tcgen05.wait::ld` |
-# | `tcgen05.ld` | `tcgen05.mma` into the same columns | `wait::ld`, an arrival, a wait for it |
-# | all of these | `tcgen05.dealloc` | the same, then a barrier |
-#
-# An arrival and a wait order what lies before and behind them if the arrival *releases* and the wait *acquires*, as
-# CuTe's do unless told otherwise. If they are *relaxed*, they order nothing. Then a
-# [tcgen05.fence](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-memory-consistency-model) has to: its
-# form `before_thread_sync` ahead of the arrival, `after_thread_sync` behind the wait. `steps.read` and `steps.multiply`
-# begin with the latter, as PTX's examples do.
-#
-# A colleague's arrival at `free` is relaxed, "to save the release". **Predict**: which of the four versions below are
-# right, and may a fence take the place of `wait::ld`?
-
-# %%
-from dataclasses import replace
-
-
-def colleagues_store(waits, fences, relaxed):
+def make_store(waits=True, fences=False, relaxed=False):
     @cute.jit
     def store(steps: TileSteps):
         acc = make_pipeline_state(PipelineUserType.Consumer, steps.accumulators)
@@ -443,12 +308,40 @@ def colleagues_store(waits, fences, relaxed):
                     if cutlass.const_expr(fences):
                         fence_before()
                     with cute.arch.elect_one():
-                        cute.arch.mbarrier_arrive(steps.free + acc.index, relaxed=relaxed)
+                        cute.arch.mbarrier_arrive(steps.free + acc.index, steps.leader, relaxed=relaxed)
                 steps.write(number, part)
             acc.advance()
 
     return store
 
+
+store = make_store()
+
+# %% [markdown]
+# ### What orders two tcgen05 instructions
+#
+# `tcgen05.mma` and `tcgen05.ld` are asynchronous: program order and a barrier alone say nothing about when they access
+# tensor memory.
+#
+# | first | then | ordered by |
+# |---|---|---|
+# | `tcgen05.mma` | `tcgen05.mma`, of the same thread | the order of issue |
+# | `tcgen05.mma` | `tcgen05.ld`, of any warp | a commit, and a wait for its mbarrier |
+# | `tcgen05.ld` | the use of its registers | `tcgen05.wait::ld` |
+# | `tcgen05.ld` | `tcgen05.mma` into the same columns | `wait::ld`, an arrival, a wait for it |
+# | all of these | `tcgen05.dealloc` | each ends as above; then a barrier of the block |
+#
+# An arrival and a wait order what lies before and behind them if the arrival *releases* and the wait *acquires*, as
+# CuTe's do unless told otherwise. If they are *relaxed*, they order nothing. Then a
+# [tcgen05.fence](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-memory-consistency-model) has to: its
+# form `before_thread_sync` ahead of the arrival, `after_thread_sync` behind the wait. `steps.read` and `steps.multiply`
+# begin with the latter, as PTX's examples do.
+#
+# A colleague's arrival at `free` is relaxed, "to save the release". **Predict**: which of the four versions below are
+# right, and may a fence take the place of `wait::ld`?
+
+# %%
+from dataclasses import replace
 
 versions = {
     "wait::ld, arrive": (True, False, False),
@@ -458,7 +351,7 @@ versions = {
 }
 narrow, parts = BlackwellConfig(tile=(128, 64, 64)), course_parts()
 kernels = {
-    name: make_blackwell_gemm(narrow, replace(parts, store=colleagues_store(*version)), 2)
+    name: make_blackwell_gemm(narrow, replace(parts, store=make_store(*version)), 2)
     for name, version in versions.items()
 }
 matrices = [torch.ones(shape).bfloat16() for shape in ((129, 136), (264, 136), (129, 264))]
@@ -468,53 +361,7 @@ show_findings(kernels, *matrices, arch="sm_100a")
 # A fence orders instructions that are over, and makes none of them end: without `wait::ld` the loads may still be
 # reading. A relaxed arrival needs the fence, one that releases does not.
 #
-# ## From loops to a kernel
-#
-# ### The order of tiles
-#
-# The kernel is persistent: block i computes the tiles i, i + blocks, i + 2 · blocks, … of an order in bands, notebook
-# 12's `l2.grouped(number, tiles_m, tiles_n, height)`. Tiles were square there, and a square of them loaded least. Here
-# a tile has 128 rows of A and 256 of B. **Predict**: how high should the band of 148 blocks be, and that of 74 pairs,
-# whose tiles have 256 rows of each?
-#
-# **Exercise 17.7** (about 3 lines). Write `band(tile, tiles_m, in_flight)`: the height of a band in tiles, a power of
-# two and at most `tiles_m`, with which `in_flight` tiles read the fewest rows of A and B together. They fill the band
-# column by column; count a column that is begun as a whole one. Of equally good heights, return the smallest.
-
-
-# %%
-def band(tile, tiles_m, in_flight):
-    ### BEGIN SOLUTION (about 3 lines)
-    bM, bN, _ = tile
-    heights = [2**n for n in range(tiles_m.bit_length())]
-    return min(heights, key=lambda height: height * bM + -(-in_flight // height) * bN)
-    ### END SOLUTION
-
-
-# %%
-check("17.7", band)
-
-
-# %%
-def rows_read(tile, in_flight, height):
-    """Rows of A and B that the first tiles of 8192³ read."""
-    grid = 8192 // tile[0], 8192 // tile[1]
-    first = l2.waves(grid, lambda *place: l2.grouped(*place, height), in_flight)[0]
-    return len({m for m, _ in first}) * tile[0] + len({n for _, n in first}) * tile[1]
-
-
-with suppress(NotImplementedError):  # until you have written band
-    for name, tile, in_flight in (("a block", (128, 256, 64), SMS), ("a pair", (256, 256, 64), SMS // 2)):
-        tiles_m = 8192 // tile[0]
-        for height in (tiles_m, 12, band(tile, tiles_m, in_flight)):
-            kib = rows_read(tile, in_flight, height) * 128 / 1024
-            print(f"{name}, bands of {height:2} tiles: {kib:,.0f} KiB in each step along K")
-
-# %% [markdown]
-# Both read 18 · 256 rows: a band is 2,048 rows high for both, since a pair's two blocks are a tile together. So a pair
-# saves traffic from L2 to the SMs, not from memory to L2.
-#
-# ### The kernel, and its launch
+# ## The kernel
 #
 # `make_block` is notebook 14's setup, with two rings in place of one: it allocates shared memory, initializes the
 # mbarriers and cuts the matrices into boxes. It returns a block with `block.warp`, the warp's number; `block.address`,
@@ -522,23 +369,22 @@ with suppress(NotImplementedError):  # until you have written band
 # kernel's functions are collected in one object, `Parts(make_umma, issue, make_t2r, allocate, release, produce,
 # multiply, store)`, where `make_t2r` makes the copy of `steps.read`.
 #
-# **Exercise 17.8** (about 19 and 7 lines). Write a kernel of your own, `blackwell_kernel(a, b, c, tiled_mma, sizes,
-# config, parts)`, and the host function that `make_gemm` returns. Before you write: your `produce` waits for commits,
-# your `release` for tensor memory. Which operation may still use the block's memory when it ends, and in which warps?
+# **Exercise 17.4** (about 18 lines). Write a kernel of your own, `blackwell_kernel(a, b, c, tiled_mma, sizes, config,
+# parts)`. The host function below it launches it. Before you write: your `produce` waits for commits, your `release`
+# for tensor memory. Which operation may still use the block's memory when it ends, and in which warps?
 #
 # - Arguments: the first three are annotated `Tma`, `tiled_mma` is a `cute.TiledMma`, and the last three are
 #   `cutlass.Constexpr`.
-# - Kernel: it begins with `block = make_block(…)`, of these seven arguments, and allocates `config.columns` columns at
+# - It begins with `block = make_block(…)`, of these seven arguments, and allocates `config.columns` columns at
 #   `block.address`. Take every function from `parts`: the kernel serves for a pair, too.
 # - Roles: warp 5 loads, warp 4 multiplies, warps 0 to 3 store.
-# - Launch: `tma_atoms(a, b, c, config)` returns the kernel's first three arguments. `sizes` is (tiles of C along M,
-#   along N, K tiles, blocks, height of a band); partial tiles count. Launch `sms` blocks of six warps, but never more
-#   than tiles. CuTe adds up the shared memory itself.
+# - As in notebook 14, `cute.arch.cp_async_bulk_wait_group(0, read=True)` waits until TMA has read what the calling
+#   thread told it to store.
 
 
 # %%
 # blackwell_kernel(a, b, c, tiled_mma, sizes, config, parts)
-### BEGIN SOLUTION (about 19 lines)
+### BEGIN SOLUTION (about 18 lines)
 @cute.kernel
 def blackwell_kernel(
     a: Tma,
@@ -568,37 +414,34 @@ def blackwell_kernel(
 alone_parts = Parts(make_umma, issue, make_t2r, allocate, release, produce, multiply, store)
 
 
-def make_gemm(config, sms):
+def make_gemm(config, sms, parts=alone_parts):
     @cute.jit
     def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
-        bM, bN, bK = config.tile
-        tiled_mma = make_umma(config.tile, False)
-        ### BEGIN SOLUTION (about 7 lines)
+        (bM, bN, bK), width = config.tile, config.width  # width: blocks of a cluster, 2 for a pair
         tiles_m, tiles_n = cute.ceil_div(c.shape[0], bM), cute.ceil_div(c.shape[1], bN)
-        k_tiles = cute.ceil_div(a.shape[1], bK)
-        blocks = min(tiles_m * tiles_n, sms)
-        sizes = tiles_m, tiles_n, k_tiles, blocks, band(config.tile, tiles_m, blocks)
-        kernel = blackwell_kernel(*tma_atoms(a, b, c, config), tiled_mma, sizes, config, alone_parts)
-        kernel.launch(grid=(blocks, 1, 1), block=(192, 1, 1))
-        ### END SOLUTION
+        clusters = min(tiles_m * tiles_n, sms // width)  # persistent: never more than tiles
+        sizes = tiles_m, tiles_n, cute.ceil_div(a.shape[1], bK), clusters, band(config.tile, tiles_m, clusters)
+        tiled_mma = parts.make_umma(config.tile, config.pair)
+        kernel = blackwell_kernel(*tma_atoms(a, b, c, config), tiled_mma, sizes, config, parts)
+        kernel.launch(grid=(clusters * width, 1, 1), block=(192, 1, 1), cluster=(width, 1, 1))
 
     return gemm
 
 
 # %%
-check("17.8", make_gemm)
+check("17.4", make_gemm)
 
 # %% [markdown]
-# TMA may still be reading the boxes of the last tile: the warps that stored them wait, `cp_async_bulk_wait_group(0,
-# read=True)`. Here are your kernel's instructions in program order. The solution has five `wait`s: two of the TMA warp,
-# for `empty`; two of the MMA warp, for `free` and `full`; one of the epilogue, for `ready`:
+# TMA may still be reading the boxes of the last tile: the warps that stored them wait. Notebook 14's kernel takes 128
+# registers of each thread for accumulators alone. Yours takes, in all:
 
 # %%
+from contextlib import suppress
+
 with suppress(NotImplementedError):  # until you have written all of it
     compiled = compile_cute(make_gemm(BlackwellConfig(), SMS), [TensorSpec((4096, 4096), "bf16")] * 3, "sm_100a")
     print(compiled)
     print(f"tensor memory: {allocated_columns(compiled.ptx)} columns")
-    print(story(compiled.ptx, BLACKWELL_OPCODES))
 
 # %% [markdown]
 # ## Two blocks, one tile
@@ -628,18 +471,19 @@ for pair in (False, True):
 #
 # | mbarrier | in which block | a phase ends with |
 # |---|---|---|
-# | `full` | the leader | 1 arrival and both blocks' bytes: all loads report there |
+# | `full` | the leader | 1 arrival and both blocks' bytes: the loads of both report there |
 # | `empty`, `ready` | both | a commit of the leader's |
 # | `free` | the leader | 8 arrivals: from four epilogue warps in each block |
 #
-# At hand: `steps.leads`, True in the leading block only; `steps.stage_bytes`, both blocks' bytes; a commit with a mask,
-# `tcgen05.commit(barrier, mask, tcgen05.CtaGroup.TWO)`, where `steps.both` is the mask of both blocks; and an arrival
-# in another block, `cute.arch.mbarrier_arrive(barrier, steps.leader)`.
+# Block 1's bytes may land before the leader has announced them: the phase cannot end without its one arrival.
 #
-# **Exercise 17.9** (about 12, 15 and 11 lines). Copy your three loops, and change what the table demands, five lines in
-# all: `pair_produce`, `pair_multiply` and `pair_store`. Block 1's producer must not overwrite its stage before the
-# tensor cores of *both* SMs have read it: which line ensures that? For each changed line, which warp would wait forever
-# without it, or not long enough?
+# At hand: `steps.leads`, True in the leading block only; `steps.stage_bytes`, both blocks' bytes; and a commit with a
+# mask, `tcgen05.commit(barrier, mask, tcgen05.CtaGroup.TWO)`, where `steps.both` is the mask of both blocks. The
+# epilogue's loop serves as it is: `steps.leader` is the leader's rank, in both blocks.
+#
+# **Exercise 17.5** (about 12 and 15 lines). Copy your two loops, and change what the table demands, four lines in all:
+# `pair_produce` and `pair_multiply`. Block 1's producer must not overwrite its stage before the tensor cores of *both*
+# SMs have read it: which line ensures that?
 
 
 # %%
@@ -681,41 +525,21 @@ def pair_multiply(steps: TileSteps):
     ### END SOLUTION
 
 
-@cute.jit
-def pair_store(steps: TileSteps):
-    ### BEGIN SOLUTION (about 11 lines)
-    acc = make_pipeline_state(PipelineUserType.Consumer, steps.accumulators)
-    for number in cutlass.range(steps.tiles, unroll=1):
-        cute.arch.mbarrier_wait(steps.ready + acc.index, acc.phase)
-        for part in cutlass.range(steps.parts, unroll=1):
-            steps.read(acc.index, part)
-            cute.arch.fence_view_async_tmem_load()
-            if part == steps.parts - 1:
-                with cute.arch.elect_one():
-                    cute.arch.mbarrier_arrive(steps.free + acc.index, steps.leader)
-            steps.write(number, part)
-        acc.advance()
-    ### END SOLUTION
-
-
-pair_loops = pair_produce, pair_multiply, pair_store
+pair_loops = pair_produce, pair_multiply
 
 # %%
-check("17.9", pair_loops)
+check("17.5", pair_loops)
 
 # %% [markdown]
+# The commit to `empty` protects block 1's stage. With the mask it arrives in both blocks when the multiplication is
+# complete, and that runs on both SMs.
+#
 # ### A pair's kernel
 #
-# The commit to `empty` protects block 1's stage. With the mask `steps.both` it arrives in both blocks when the
-# multiplication is complete, and that runs on both SMs. Without the mask, block 1's producer fills each stage once and
-# waits forever; without that to `ready`, its epilogue does. Without `steps.leader`, the leader's MMA warp waits
-# forever, with 4 of 8 arrivals at `free`. Without `if steps.leads` in `pair_multiply`, block 1's MMA warp does, as no
-# bytes land at its `full`; without it in `pair_produce`, block 1 announces bytes at a barrier that none reach.
-#
-# Your kernel serves a pair as it is. Around it three things change. Both blocks allocate together (`is_two_cta`). The
+# Your kernel serves a pair as it is. Around it two things change. Both blocks allocate together (`is_two_cta`). The
 # barriers in `allocate` and `release` become barriers of the cluster: the leader's multiplications write block 1's
 # tensor memory, so both must have allocated; and each block arrives at mbarriers of the other, so neither may end
-# first. The two blocks are launched as a cluster, which takes two SMs and counts as one in `sizes`:
+# first.
 
 
 # %%
@@ -737,31 +561,79 @@ def pair_release(warp: Int32, columns: cutlass.Constexpr, acc: cute.Pointer):
         cute.arch.dealloc_tmem(acc, columns, is_two_cta=True)
 
 
-pair_parts = Parts(make_umma, issue, make_t2r, pair_allocate, pair_release, *pair_loops)
-
-
-def make_pair_gemm(config, sms):
-    @cute.jit
-    def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
-        bM, bN, bK = config.tile
-        tiles_m, tiles_n = cute.ceil_div(c.shape[0], bM), cute.ceil_div(c.shape[1], bN)
-        clusters = min(tiles_m * tiles_n, sms // 2)
-        sizes = tiles_m, tiles_n, cute.ceil_div(a.shape[1], bK), clusters, band(config.tile, tiles_m, clusters)
-        tiled_mma = make_umma(config.tile, True)
-        kernel = blackwell_kernel(*tma_atoms(a, b, c, config), tiled_mma, sizes, config, pair_parts)
-        kernel.launch(grid=(2 * clusters, 1, 1), block=(192, 1, 1), cluster=(2, 1, 1))
-
-    return gemm
-
+pair_parts = Parts(make_umma, issue, make_t2r, pair_allocate, pair_release, *pair_loops, store)
 
 # %%
+narrow_pair = replace(PAIR, tile=(256, 64, 64))
 with suppress(NotImplementedError):  # until you have written all of it
     a, b = torch.randn(300, 136).bfloat16(), torch.randn(264, 136).bfloat16()
     c = torch.empty(300, 264, dtype=torch.bfloat16)
-    show_findings({"a pair": make_pair_gemm(replace(PAIR, tile=(256, 64, 64)), 4)}, a, b, c, arch="sm_100a")
+    show_findings({"a pair": make_gemm(narrow_pair, 4, pair_parts)}, a, b, c, arch="sm_100a")
     print(f"off by {float((c - a.float() @ b.float().mT).abs().max()):.2f} of {float(c.abs().max()):.0f}")
 
 # %% [markdown]
+# ### Each line, left out
+#
+# Five lines make a pair's loops of a block's: your four, and `steps.leader` in the epilogue. **Predict** for each:
+# without it, which warp waits forever, and for what? Without one of the five, no warp does. Two have the same symptom.
+# The next cell undoes one line at a time in the course's loops, and simulates a C of 257×264 in tiles of 256×64:
+
+# %%
+from inspect import getsource
+
+from tutorlib.kernels.blackwell import parts as course
+
+undone = {  # a line → (its text in the course's loops, the text without it)
+    "produce, if steps.leads": ("if steps.leads:\n                with", "if True:\n                with"),
+    "multiply, if steps.leads": ("if steps.leads:\n        stage", "if True:\n        stage"),
+    "commit to empty, mask": ("steps.empty + stage.index, steps.both", "steps.empty + stage.index, 1"),
+    "commit to ready, mask": ("steps.ready + acc.index, steps.both", "steps.ready + acc.index, 1"),
+    "store, steps.leader": ("steps.free + acc.index, steps.leader", "steps.free + acc.index"),
+}
+matrices = [torch.ones(shape).bfloat16() for shape in ((257, 136), (264, 136), (257, 264))]
+for line, (old, new) in undone.items():
+    loops = executed(getsource(course).replace(old, new), "undone")
+    roles = {"produce": loops.produce_tiles, "multiply": loops.multiply_tiles, "store": loops.store_tiles}
+    kernel = make_blackwell_gemm(narrow_pair, replace(course_parts(pair=True), **roles), 4)
+    show_findings({f"without {line}": kernel}, *matrices, arch="sm_100a")
+
+# %% [markdown]
+# | without | waits forever | the simulator finds |
+# |---|---|---|
+# | `leads` in produce | none: block 1 announces at its own `full`, whose phase never ends | a second arrival there |
+# | `leads` in multiply | block 1's MMA warp: the bytes are counted in the leader | that wait |
+# | mask at `empty` | block 1's producer, after one round | the leader's MMA warp, for the other half of the bytes |
+# | mask at `ready` | block 1's epilogue, which then frees nothing | the leader's MMA warp, with 4 of 8 arrivals |
+# | `leader` in store | the leader's MMA warp: block 1 arrives at its own `free` | that wait, with 4 of 8 arrivals |
+#
+# The last two show that a deadlock names the warp that waits. The cause is in the warp that should have arrived.
+#
+# ## The order of tiles
+#
+# The kernel is persistent: block i computes the tiles i, i + blocks, i + 2 · blocks, … of an order in bands, notebook
+# 12's. Tiles were square there, and a square of them loaded least. Here a tile has 128 rows of A and 256 of B. `band`
+# returns the height in tiles, a power of two, with which the tiles in flight read the fewest rows of A and B together.
+# **Predict**: how high should the band of 148 blocks be, and that of 74 pairs, whose tiles have 256 rows of each?
+
+
+# %%
+def rows_read(tile, in_flight, height):
+    """Rows of A and B that the first tiles of 8192³ read."""
+    grid = 8192 // tile[0], 8192 // tile[1]
+    first = l2.waves(grid, lambda *place: l2.grouped(*place, height), in_flight)[0]
+    return len({m for m, _ in first}) * tile[0] + len({n for _, n in first}) * tile[1]
+
+
+for name, tile, in_flight in (("a block", (128, 256, 64), SMS), ("a pair", (256, 256, 64), SMS // 2)):
+    tiles_m = 8192 // tile[0]
+    for height in (tiles_m, 12, band(tile, tiles_m, in_flight)):
+        kib = rows_read(tile, in_flight, height) * 128 / 1024
+        print(f"{name}, bands of {height:2} tiles: {kib:,.0f} KiB in each step along K")
+
+# %% [markdown]
+# Both read 18 · 256 rows: a band is 2,048 rows high for both, since a pair's two blocks are a tile together. So a pair
+# saves traffic from L2 to the SMs, not from memory to L2.
+#
 # ## Speed
 #
 # [JAX's guide](https://docs.jax.dev/en/latest/pallas/gpu/blackwell_matmul.html) measures a ladder of such kernels on
@@ -779,11 +651,22 @@ with suppress(NotImplementedError):  # until you have written all of it
 # | tiles in blocks of the grid | 69.4, as CUTLASS |
 #
 # Your kernel has all rungs but the first, which has no roles. In this table the order of tiles brings more than pairs.
+#
+# ### What the simulator cannot show
+#
+# - **Time.** It knows no latency of a load, a multiplication or a commit. Whether two accumulators and four or six
+#   stages keep the tensor cores busy is open.
+# - **What the GPU does.** The simulator follows PTX's manual as we read it. Where we misread it, the simulator is wrong
+#   in the same way as the page.
+# - **Machine code.** ptxas compiles the kernel for sm_100a; the simulator runs its PTX.
+# - **Every order.** It runs one order of the warps and of completions. Races in other orders are found from what orders
+#   the accesses, as in the four versions above; a deadlock in another order may be missed.
+#
 # On a B200 the next cell times your kernels.
 
 # %%
 with suppress(NotImplementedError):  # until you have written both
-    kinds = {"a block": make_gemm(BlackwellConfig(), SMS), "a pair": make_pair_gemm(PAIR, SMS)}
+    kinds = {"a block": make_gemm(BlackwellConfig(), SMS), "a pair": make_gemm(PAIR, SMS, pair_parts)}
     compare_on_gpu(kinds, sizes=(4096, 8192), needs=TCGEN05)
 
 # %% [markdown]

@@ -11,9 +11,9 @@ from typing import Any
 from tutorlib import half_precision
 
 NAMES = {  # module → its functions, classes, constants and submodules that pages import
-    "compiling.compiled": "BLACKWELL_OPCODES HOPPER_OPCODES allocated_columns counts opcodes story",
+    "compiling.compiled": "allocated_columns counts opcodes story",
     "compiling.cpp": "compile_cpp",
-    "compiling.dsls": "compile_cute compile_cutile",
+    "compiling.dsls": "compile_cute compile_cutile executed",
     "compiling.errors": "CompileFailed ToolMissing",
     "compiling.programs": "disassemble serialized",
     "compiling.spec": "TensorSpec",
@@ -24,8 +24,7 @@ NAMES = {  # module → its functions, classes, constants and submodules that pa
         "show_tv show_tvs"
     ),
     "draw.machines": (
-        "show_blackwell show_block show_handover show_machine show_mbarrier show_pair show_sm "
-        "show_tensor_memory show_wgmma"
+        "show_blackwell show_handover show_machine show_mbarrier show_pair show_sm show_tensor_memory show_wgmma"
     ),
     "draw.tiles": (
         "show_block_order show_blocks show_columns show_gate show_gate_registers show_k_loop show_multicast "

@@ -1,29 +1,21 @@
 """Page 17: answers that are whole functions, and what rows of p17.txt are made of."""
 
-import itertools
-from math import ceil, floor, log2
-
 import cutlass
-import numpy as np
-import torch
-from cutlass import BFloat16, Boolean, Float32, Int32, cute
-from cutlass.cute.nvgpu import OperandMajorMode, tcgen05
+from cutlass import Float32, Int32, cute
+from cutlass.cute.nvgpu import tcgen05
 from cutlass.pipeline import PipelineState, PipelineUserType, make_pipeline_state
 
 from tests.pages.change import copy_of
 from tests.pages.table import base_of, right, wrong
 from tutorlib.kernels.blackwell import parts
-from tutorlib.kernels.blackwell.config import band
 from tutorlib.kernels.blackwell.parts import TileSteps
-from tutorlib.models.memory import tmem_columns
 
 OWN = copy_of(parts)  # as if they were the reader's
-produce_tiles, multiply_tiles, store_tiles = OWN.produce_tiles, OWN.multiply_tiles, OWN.store_tiles
-make_umma = OWN.make_umma
+produce_tiles, multiply_tiles = OWN.produce_tiles, OWN.multiply_tiles
 
 
-def loops(produce=produce_tiles, multiply=multiply_tiles, store=store_tiles):
-    return produce, multiply, store
+def loops(produce=produce_tiles, multiply=multiply_tiles):
+    return produce, multiply
 
 
 @cute.jit
@@ -78,7 +70,7 @@ def last_reads(steps: TileSteps, state: PipelineState):
         state.advance()
 
 
-@right("17.4")
+@right("17.2")
 @cute.jit
 def loads_first(steps: TileSteps):
     """Announces after it has sent: a phase can lack an arrival when its bytes are there."""
@@ -94,7 +86,7 @@ def loads_first(steps: TileSteps):
     last_reads(steps, state)
 
 
-@right("17.4")
+@right("17.2")
 @cute.jit
 def by_lane_0(steps: TileSteps):
     """A branch for one lane, and a first look at the mbarrier before it waits."""
@@ -110,7 +102,7 @@ def by_lane_0(steps: TileSteps):
     last_reads(steps, state)
 
 
-@right("17.5")
+@right("17.3")
 @cute.jit
 def commits_in_the_loop(steps: TileSteps):
     """Tells `ready` inside the K loop, behind the last multiplication; one flat count of stages."""
@@ -128,64 +120,6 @@ def commits_in_the_loop(steps: TileSteps):
             stage.advance()
 
 
-@right("17.6")
-@cute.jit
-def freed_by_lane_0(steps: TileSteps):
-    """A helper with a branch for one lane."""
-    acc = make_pipeline_state(PipelineUserType.Consumer, steps.accumulators)
-    for number in cutlass.range(steps.tiles, unroll=1):
-        cute.arch.mbarrier_wait(steps.ready + acc.index, acc.phase)
-        for part in cutlass.range_constexpr(steps.parts):
-            take(steps, acc.index, part)
-            if cutlass.const_expr(part == steps.parts - 1):
-                free_by_lane_0(steps.free + acc.index)
-            steps.write(number, part)
-        acc.advance()
-
-
-@cute.jit
-def free_by_lane_0(free: cute.Pointer):
-    lane = cute.arch.lane_idx()
-    if lane == 0:
-        cute.arch.mbarrier_arrive(free)
-
-
-@cute.jit
-def take(steps: TileSteps, accumulator: cutlass.Int32, part: cutlass.Int32):
-    steps.read(accumulator, part)
-    cute.arch.fence_view_async_tmem_load()
-
-
-@cute.jit
-def set_before_each(tiled_mma: cute.TiledMma, acc: cute.Tensor, tCrA: cute.Tensor, tCrB: cute.Tensor, first: Boolean):
-    adds = Boolean(True)
-    if first:
-        adds = Boolean(False)
-    for k_block in cutlass.range_constexpr(tCrA.shape[2]):
-        tiled_mma.set(tcgen05.Field.ACCUMULATE, adds)
-        cute.gemm(tiled_mma, acc, tCrA[None, None, k_block], tCrB[None, None, k_block], acc)
-        adds = Boolean(True)
-
-
-@cute.jit
-def one_k_block(tiled_mma: cute.TiledMma, acc: cute.Tensor, a: cute.Tensor, b: cute.Tensor, adds: Boolean):
-    tiled_mma.set(tcgen05.Field.ACCUMULATE, adds)
-    cute.gemm(tiled_mma, acc, a, b, acc)
-
-
-@cute.jit
-def in_a_helper(tiled_mma: cute.TiledMma, acc: cute.Tensor, tCrA: cute.Tensor, tCrB: cute.Tensor, first: Boolean):
-    for k in cutlass.range_constexpr(cute.size(tCrB, mode=[2])):
-        one_k_block(tiled_mma, acc, tCrA[None, None, k], tCrB[None, None, k], Boolean(k > 0) | ~Boolean(first))
-
-
-@cute.jit
-def rolled(tiled_mma: cute.TiledMma, acc: cute.Tensor, tCrA: cute.Tensor, tCrB: cute.Tensor, first: Boolean):
-    for k_block in cutlass.range(cute.size(tCrA, mode=[2]), unroll=1):
-        tiled_mma.set(tcgen05.Field.ACCUMULATE, k_block > 0 or not first)
-        cute.gemm(tiled_mma, acc, tCrA[None, None, k_block], tCrB[None, None, k_block], acc)
-
-
 allocate_release = base_of(parts.allocate, parts.release)
-produce, multiply = base_of(produce_tiles), base_of(multiply_tiles)
-pair = base_of(produce_tiles, multiply_tiles, store_tiles)
+multiply = base_of(multiply_tiles)
+pair = base_of(produce_tiles, multiply_tiles)

@@ -9,7 +9,7 @@ from tutorlib.exercises import find
 from tutorlib.kernels.blackwell.config import PAIR, SINGLE, BlackwellConfig, BlackwellConfigError
 from tutorlib.kernels.blackwell.parts import make_umma
 from tutorlib.kernels.hopper.specialized import load_steps, multiply_steps
-from tutorlib.models.memory import ring_stages, tmem_columns
+from tutorlib.models.memory import ring_stages
 
 # Tensor memory ----------------------------------------------------------------------------------------------------
 
@@ -30,7 +30,8 @@ def test_an_accumulator_lies_where_the_real_cute_has_it(config):
     cute.compile(look, options="--gpu-arch sm_100a")
     for (m, n, accumulator), offset in found.items():
         assert offset == m % 128 << 16 | accumulator * config.tile[1] + n
-    assert config.columns == tmem_columns(config.tile[1], config.accumulators)
+    assert config.columns in (256, 512)
+    assert config.columns >= config.tile[1] * config.accumulators
 
 
 def test_stages_are_those_of_the_kernel():
@@ -70,13 +71,13 @@ def allocated_by_the_library(warp: Int32, columns: cutlass.Constexpr, address: c
 
 def test_nvidias_allocator_is_no_answer():
     """It has the barrier and all calls."""
-    outcome = find("17.2").grade((allocated_by_the_library, by_warp_5))
+    outcome = find("17.1").grade((allocated_by_the_library, by_warp_5))
     assert outcome.points == 0
     assert "NVIDIA's TmemAllocator" in outcome.message
 
 
-@pytest.mark.parametrize("answer", [load_steps, (load_steps, multiply_steps), 3])
-def test_a_pair_wants_three_loops(answer):
-    outcome = find("17.9").grade(answer)
+@pytest.mark.parametrize("answer", [load_steps, (load_steps, multiply_steps, multiply_steps), 3])
+def test_a_pair_wants_two_loops(answer):
+    outcome = find("17.5").grade(answer)
     assert outcome.points == 0
-    assert "(produce, multiply, store)" in outcome.message
+    assert "(produce, multiply)" in outcome.message

@@ -132,28 +132,6 @@ OPCODES = {
     "st.global": r"st\.global\.b",
     "st.global.v4": r"st\.global\.v4\b",
 }
-HOPPER_OPCODES = {
-    "init": r"mbarrier\.init\b",
-    "expect": r"mbarrier\.arrive\.expect_tx\b",
-    "TMA load": r"cp\.async\.bulk\.tensor\.\dd\.shared\b",
-    "wait": r"mbarrier\.try_wait\b",
-    "wgmma.fence": r"wgmma\.fence\b",
-    "wgmma": r"wgmma\.mma_async\b",
-    "wgmma.commit": r"wgmma\.commit_group\b",
-    "wgmma.wait": r"wgmma\.wait_group\b",
-    "arrive": r"mbarrier\.arrive\.(?!expect_tx)",
-    "bar.sync": OPCODES["bar.sync"],
-    "stmatrix": r"stmatrix\b",
-    "fence.proxy": r"fence\.proxy\.async\b(?!\.global)",  # of shared memory
-    "bar.warp.sync": r"bar\.warp\.sync\b",
-    "TMA store": r"cp\.async\.bulk\.tensor\.\dd\.global\b",
-    "bulk commit": r"cp\.async\.bulk\.commit_group\b",
-    "bulk wait": r"cp\.async\.bulk\.wait_group\b",
-}
-OF_HOPPER = ("expect", "TMA load", "wait", "arrive", "fence.proxy", "TMA store", "bulk commit", "bulk wait")
-OF_TCGEN05 = ("alloc", "fence", "mma", "commit", "ld", "wait", "dealloc")
-BLACKWELL_OPCODES = {name: HOPPER_OPCODES[name] for name in OF_HOPPER}
-BLACKWELL_OPCODES |= {f"tcgen05.{name}": rf"tcgen05\.{name}\b" for name in OF_TCGEN05}
 
 
 def allocated_columns(ptx: str, opcode: str = "alloc") -> list[int]:

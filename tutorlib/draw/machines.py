@@ -279,14 +279,6 @@ def show_tensor_memory(columns: int = 256, accumulators: int = 2) -> Picture:
     return figure([grid])
 
 
-def show_block(tiles: int = 2, k_tiles: int = 5) -> Picture:
-    """All six warps of a block, its stages and tensor cores, time from left to right, with two accumulators.
-
-    A color is a tile of C, a number a K tile or, in the epilogue, a part of 64 columns.
-    """
-    return show_timelines([block_chart(tiles, k_tiles, accumulators=2, **RING)])
-
-
 def show_handover(*accumulators: int, tiles: int = 3, k_tiles: int = 4) -> Picture:
     """The MMA warp, the tensor cores and an epilogue warp, for each number of accumulators."""
     timelines = [block_chart(tiles, k_tiles, accumulators=number, **RING) for number in accumulators]

@@ -128,19 +128,10 @@ def blocks_per_sm(sm: SM, smem_bytes: int, registers: int, threads: int) -> int:
     return min(sm.shared // (smem_bytes + sm.reserved), warps // (threads // 32), sm.threads // threads, sm.blocks)
 
 
-# Blackwell: columns, places of accumulators, bytes of a stage ---------------------------------------------------------
+# Blackwell: tensor memory, bytes of a stage ---------------------------------------------------------------------------
 
 LANES, TMEM_COLUMNS = 128, 512  # of a block's tensor memory; a column is 32 bits in each lane
-LEAST = 32  # columns in an allocation
 SMEM_ROOM = 227 * 1024  # bytes that a block can have
-
-
-def tmem_columns(n: int, accumulators: int) -> int:
-    """Columns to allocate for this number of 128 × n accumulators: a power of two, ≥ 32; 0 if they do not fit."""
-    needed = n * accumulators
-    if needed > TMEM_COLUMNS:
-        return 0
-    return max(LEAST, 1 << (needed - 1).bit_length())
 
 
 def ring_stages(n: int, pair: bool, other: int) -> tuple[int, int]:

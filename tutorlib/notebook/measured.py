@@ -67,7 +67,7 @@ def show_ladder(*numbers: str) -> "DataFrame | None":
 
 
 def ladder_of(found: Results, *numbers: str) -> dict[str, dict[str, str]]:
-    """One GPU's ladder: a rung, "14.6 main_loop" → the cells of its row."""
+    """One GPU's ladder: a rung, "14.3 main_loop" → the cells of its row."""
     rows: dict[str, dict[str, str]] = {}
     before: dict[tuple, Measurement] = {}  # task → the previous rung with it
     for id, measured in found.timed(*numbers).items():

@@ -5,9 +5,9 @@ from tutorlib import lazy
 __getattr__ = lazy(
     __name__,
     {
-        "config": "PAIR BlackwellConfig",
+        "config": "PAIR BlackwellConfig band",
         "gemm": "SMS Parts course_parts make_blackwell_gemm make_block tma_atoms",
-        "parts": "TileSteps make_t2r",
+        "parts": "TileSteps issue make_t2r make_umma",
         "tutorlib.dsl.tracing": "fence_before",
         "tutorlib.kernels.hopper.pipeline": "Tma",
     },
