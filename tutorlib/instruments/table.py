@@ -750,7 +750,7 @@ def fused_rivals() -> Sweep:
         fused("residual", ADD, add, None, "cuBLAS in place", in_place),
         fused("SwiGLU", SWIGLU, fused_problems.linear_swiglu(PIECE)),
     )
-    return Sweep(gelu, candidates, FUSED, pairs=FEW_PAIRS, seconds=30)
+    return Sweep(gelu, candidates, FUSED, pairs=FEW_PAIRS, seconds=45)
 
 
 def halves(gate_up: Tensor) -> Sequence[Tensor]:
@@ -918,7 +918,7 @@ def mlp_parts() -> Sweep:
             out.copy_(layers.gate_gradient(grad, both))
 
         problem = Problem(
-            name="∂L/∂both, one kernel",
+            name="∂L/∂both, compiled",
             dims="".join(sizes),
             inputs=(Operand("grad", "TF", "bf16"), Operand("both", "TG", "bf16")),
             output=Operand("out", "TG", "bf16"),
