@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 95
+#     minutes: 75
 #     summary: Epilogues as functions of values; bias, GELU and a residual; SwiGLU in one GEMM; a reduction of your own.
 # ---
 
@@ -9,15 +9,13 @@
 # # 18 · Epilogues
 #
 # A model rarely needs A · Bᵀ alone: a bias, an activation or a residual follows the product. A separate kernel reads
-# and writes all of C for it. At 4,096 tokens and 14,336 features, as in Llama 3 8B, that is 235 MB. An H200 needs 56 µs
-# for it at notebook 05's 4.2 TB/s; the GEMM takes about 600. In the GEMM's epilogue, C is already in registers.
+# and writes all of C for it. At 4,096 tokens and 14,336 features, as in Llama 3 8B, that is 235 MB, 56 µs at notebook
+# 05's 4.2 TB/s; the GEMM takes about 600. In the GEMM's epilogue, C is already in registers.
 #
-# > **After this page you can** write an epilogue as a function of a thread's values, fetch the operands that it needs,
-# > fuse a gate by reordering the weights, estimate what an epilogue costs, and write one of your own that reduces over
-# > a block.
+# > **After this page you can** write an epilogue as a function of a thread's values, view its operands as matrices,
+# > fuse a gate by reordering the weights, estimate what an epilogue costs, and write one that reduces over a block.
 # >
-# > **It takes** about 95 minutes, on any machine: without a GPU, kernels are simulated. A Hopper GPU times them. After
-# > 18.3 is a good place to stop.
+# > **It takes** about 75 minutes, on any machine: without a GPU, kernels are simulated. A Hopper GPU times them.
 
 # %%
 import cutlass
@@ -26,12 +24,12 @@ from cutlass import Float32
 from cutlass.memory import SmemAllocator
 
 from tutorlib import (
-    TensorSpec, all_sweep_results, by, check, compile_cute, opcodes, show_costs, show_gate, show_gate_registers,
-    show_layout, show_source, show_sweep,
+    TensorSpec, all_sweep_results, by, check, compile_cute, opcodes, show_gate, show_gate_registers, show_layout,
+    show_source, show_sweep,
 )  # fmt: skip
 from tutorlib.notebook.fused_kernels import (
-    CONFIG, Accumulators, Fusion, LoadedStores, make_elementwise, make_gemm, show_fused_speeds, single_buffer,
-    with_epilogue, with_gate,
+    CONFIG, Accumulators, Fusion, make_elementwise, make_gemm, show_fused_speeds, single_buffer, with_epilogue,
+    with_gate,
 )  # fmt: skip
 
 # %% [markdown]
@@ -71,8 +69,8 @@ print("tanh           ", arithmetic(cute.math.tanh))
 print("tanh, fast     ", arithmetic(lambda x: cute.math.tanh(x, fastmath=True)))
 
 # %% [markdown]
-# The comparison and the select have become one `max`. The branch is the kernel's own. With `fastmath`, tanh is one
-# instruction in place of more than a dozen. In machine code a `div` is several, among them an `rcp`.
+# The comparison and the select have become one `max`; the branch is the kernel's own. With `fastmath`, tanh is one
+# instruction. A `div` becomes several in machine code, among them an `rcp`.
 #
 # Special functions (`tanh`, `ex2`, `rcp`) are the expensive part of an epilogue: an SM executes 128 fp32 additions or
 # multiplications per cycle, but only 16 special functions. The checks of this page allow one tanh or one exponential
@@ -98,77 +96,73 @@ def gelu(x):
 check("18.1", gelu)
 
 # %%
-from math import pi, sqrt, tanh
-
-
-def by_horner(x):
-    half, u = 0.5 * x, x * (0.7978845608 + 0.0356774081 * (x * x))
-    return half + half * cute.math.tanh(u, fastmath=True)
-
-
-print("your gelu      ", arithmetic(gelu))
-print("Horner's form  ", arithmetic(by_horner))
-for x in (3, -3):
-    exact = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))
-    error = abs(x) / 2 * 2**-11
-    print(f"gelu({x}) = {exact:.5f}, by the fast tanh up to {error:.5f} off: {error / abs(exact):.2%}")
+print("your gelu:", arithmetic(gelu))
 
 # %% [markdown]
 # At x = 30, e²ᵘ overflows to ∞, where u is tanh's argument. (e²ᵘ − 1) / (e²ᵘ + 1) is then ∞/∞, NaN; 1 − 2 / (e²ᵘ + 1)
-# is 1, as it should be.
-#
-# The fast tanh is off by up to 2⁻¹¹ of itself (PTX ISA). For negative x, 1 + tanh cancels, and the error stays: a small
-# gelu(x) loses most of its digits, which the check allows.
+# is 1, as it should be. As it is written, the formula takes seven instructions for an element, and tanh.
 #
 # What does GELU cost? A tile of 128×256 has 32,768 results, whose tanh takes 2,048 cycles at 16 per cycle. At their
-# datasheet rate the tensor cores take 1,024 cycles for a K tile of 64, so 65,536 with K = 4096. tanh adds 3% if the
-# tensor cores wait for it. The formula as it is written takes seven other instructions for an element, 1,792 cycles at
-# 128 per cycle, nearly 3% more if they do not overlap with tanh. With K = 8192, each number is half as large.
+# datasheet rate the tensor cores take 1,024 cycles for a K tile of 64, so 65,536 with K = 4096. If the tensor cores
+# wait for it, tanh adds 3%. The seven others take 1,792 cycles, nearly 3% more if they do not overlap with tanh. With
+# K = 8192, each percentage is half as large.
 #
 # ## Where the bias is
 #
 # The next goal is GELU(A · Bᵀ + bias). A thread's accumulators are scattered over rows and columns of the tile: which
 # of the bias's N numbers does each need? In notebook 10, `partition_C` found the accumulators' places in C, and it
-# works on any matrix of C's shape. So view the bias as one, without a copy.
-#
-# **Exercise 18.2** (about 2 lines). Write `every_row(bias, rows)`, which returns a tensor of shape (rows, N) over the
-# memory of `bias` (N,), in which every row is the bias. `cute.make_tensor(bias.iterator, layout)` makes a tensor of
-# this memory, and `cute.make_layout(shape, stride=…)` a layout.
+# works on any matrix of C's shape. So view the bias as one, without a copy: with a stride of 0, the row moves and the
+# offset does not.
 
 
 # %%
 def every_row(bias, rows):
-    ### BEGIN SOLUTION (about 2 lines)
-    columns = cute.size(bias)
-    return cute.make_tensor(bias.iterator, cute.make_layout((rows, columns), stride=(0, 1)))
+    return cute.make_tensor(bias.iterator, cute.make_layout((rows, cute.size(bias)), stride=(0, 1)))
+
+
+# %% [markdown]
+# **Exercise 18.2** (about 3 lines). A diffusion model multiplies the tokens of several images by one weight, and gives
+# each image a bias of its own. A has the first image's tokens, then the second's, and so on. Write `every_image(bias,
+# tokens)`: bias is (images, N), with contiguous rows, and an image has `tokens` rows. Return the bias as a matrix of
+# shape (images · tokens, N), whose element (m, n) is the bias of row m's image in column n. Nothing is copied, and no
+# division is left for the kernel to do.
+
+
+# %%
+def every_image(bias, tokens):
+    ### BEGIN SOLUTION (about 3 lines)
+    images, columns = bias.shape
+    layout = cute.make_layout(((tokens, images), columns), stride=((0, columns), 1))
+    return cute.make_tensor(bias.iterator, layout)
     ### END SOLUTION
 
 
 # %%
-check("18.2", every_row)
+check("18.2", every_image)
 
 # %% [markdown]
-# With a stride of 0, the coordinate moves and the offset does not, as in (4,8):(0,1):
+# A row is a pair: the token in its image, with stride 0, and the image, with stride N. Here are two images of three
+# tokens, and four columns:
 
 # %%
-show_layout("(4,8):(0,1)")
+show_layout("((3,2),4):((0,4),1)")
 
 # %% [markdown]
 # The kernel around your function is notebook 10's, with a 64×64 tile for the simulator. It partitions your matrix,
-# called D, like C: tCgD refers to D's elements for a thread's accumulators.
+# called D, like C.
 #
 # ## An epilogue is a function
 #
 # The work between the accumulators and the store becomes a parameter of the kernel, `op`, which the compiler inlines.
-# `fetch` loads a thread's share of D into fp32 registers, and `store`, notebook 10's, rounds `acc.tCrC` and writes it
-# to C.
+# `fetch_operand` loads a thread's share of D into fp32 registers. It loads nothing outside C, where the memory belongs
+# to another tensor. `store`, notebook 10's, rounds `acc.tCrC` and writes it to C.
 
 # %%
 show_source(Fusion)
 
 # %% [markdown]
 # Bias and GELU are then one line. Both arguments are a thread's values in fp32; only `store` rounds, once, where
-# torch's three operators round three times:
+# torch's three operators round three times. A residual, C = A · Bᵀ + D with a whole matrix D, is `acc + d`.
 
 
 # %%
@@ -177,49 +171,6 @@ def bias_gelu(acc, bias):
 
 
 # %% [markdown]
-# ## A residual, and the edges
-#
-# In a residual block, C = A · Bᵀ + D, where D (M, N) is the block's input. The loads must stop at the edges of C:
-# beyond them, the memory belongs to another tensor.
-#
-# **Exercise 18.3** (about 6 lines). Write `fetch(acc)`, which returns D's elements for a thread's accumulators, in fp32
-# registers of their shape. It loads each element inside C once, loads nothing outside, and needs no barrier. Registers
-# of elements outside C may hold anything, since they are never stored. At hand:
-#
-# | | |
-# |---|---|
-# | `acc.tCrC` | the thread's accumulators, fp32 |
-# | `acc.tCgD` | its share of D, bf16, in memory |
-# | `acc.coordinates` | the (row, column) of each of its elements |
-# | `acc.shape` | (M, N) of C |
-# | `cute.make_rmem_tensor(shape, Float32)` | new registers |
-# | `cute.elem_less(a, b)` | whether a < b in every mode |
-#
-# tCrC, tCgD and coordinates have one shape; each takes a single index, from 0 to `cute.size(…)` − 1. What does the
-# compiler know, and what only the running thread: how many accumulators a thread has, or which of them are inside C? (A
-# loop over `cutlass.range_constexpr(n)` is unrolled.)
-
-
-# %%
-@cute.jit
-def fetch(acc: Accumulators):
-    ### BEGIN SOLUTION (about 6 lines)
-    registers = cute.make_rmem_tensor(acc.tCrC.shape, Float32)
-    registers.fill(0.0)
-    for n in cutlass.range_constexpr(cute.size(registers)):
-        if cute.elem_less(acc.coordinates[n], acc.shape):
-            registers[n] = acc.tCgD[n].to(Float32)
-    return registers
-    ### END SOLUTION
-
-
-# %%
-check("18.3", fetch)
-
-# %% [markdown]
-# This is correct, but takes a 2-byte load for each element. Where all tiles are full, `fetch_operand`, the default of
-# `Fusion`, loads 8 adjacent columns at once. This is a good place to stop.
-#
 # ## SwiGLU: two columns become one
 #
 # A Llama MLP is down(silu(gate(x)) · up(x)), where silu(g) = g / (1 + e⁻ᵍ). Here · multiplies element by element, and
@@ -239,7 +190,7 @@ show_gate(32, 8)
 # In the second order, B has 8 rows of gate, then the same 8 of up, then the next 8 of gate. T0 holds g0 and u0, g1 and
 # u1: whole pairs. The best *width* depends on the accumulator layout.
 #
-# **Exercise 18.4** (about 1 line). Write `interleaving(features, width)`: (shape, stride) of the layout that maps a row
+# **Exercise 18.3** (about 1 line). Write `interleaving(features, width)`: (shape, stride) of the layout that maps a row
 # of the interleaved matrix to a row of gate stacked on up, where row r < features is gate's and row features + r is
 # up's. Both are tuples of three numbers, the fastest mode first. `width` divides `features`.
 
@@ -252,10 +203,10 @@ def interleaving(features, width):
 
 
 # %%
-check("18.4", interleaving)
+check("18.3", interleaving)
 
 # %% [markdown]
-# In notebook 10's kernel, as the checks simulate it, with four warps one above the other, T0 holds columns 0 to 7 and
+# In the kernel that the checks simulate, a 64×64 tile and four warps one above the other, T0 holds columns 0 to 7 and
 # T1 columns 8 to 15. Four lanes cover 32 columns, so T0's next columns are 32 to 39. The width is 32: a warp's first
 # step along N is gate, the second up. T0's accumulators, with their registers, for one atom along M:
 
@@ -263,7 +214,7 @@ check("18.4", interleaving)
 show_gate_registers()
 
 # %% [markdown]
-# **Exercise 18.5** (about 6 lines). Write `gated(tCrC)` for width 32. tCrC has a thread's accumulators, fp32 registers
+# **Exercise 18.4** (about 6 lines). Write `gated(tCrC)` for width 32. tCrC has a thread's accumulators, fp32 registers
 # of shape ((2, 2), atoms, (4, rest)), compact, with the first mode fastest: a pair of columns in each of two rows; the
 # atoms along M; along N the 4 atoms of a warp's step, and its steps. Return fp32 registers of shape ((2, 2), atoms, (4,
 # rest // 2)) with silu(gate) · up.
@@ -287,75 +238,76 @@ def gated(tCrC):
 
 
 # %%
-check("18.5", gated)
+check("18.4", gated)
 
 # %% [markdown]
 # g / (1 + e⁻ᵍ) is safe for large numbers: where e⁻ᵍ overflows to ∞, the result is −0. g · eᵍ / (1 + eᵍ) is the same
 # function, but becomes NaN where eᵍ overflows. Both take two special functions, `ex2` and the division's `rcp`. The
-# course uses a third form, g/2 · (1 + tanh(g/2)), with one; 1 + tanh cancels for negative g as in GELU.
+# course uses a third form, g/2 · (1 + tanh(g/2)), with one.
 #
 # ## What the epilogues cost
 #
-# Your estimates for GELU at K = 8192, without the bias, are 1.6% for tanh alone and 2.9% if nothing overlaps.
-# **Predict**: which of GELU and the residual will cost more than estimated? And what will SwiGLU cost, which stores
-# half as much? The next cell estimates the residual, by the bytes of D at 4.2 TB/s. *Time added* is what each fused
-# kernel takes beyond the plain GEMM, timed in turn. The plain GEMM and rows without a comma use the configuration that
-# the course's model chose.
+# In a *cooperative* kernel the tensor cores wait for the epilogue, so your estimates should hold. In *ping-pong*, one
+# warpgroup's epilogue runs under the other's main loop, and should cost nothing. A residual needs D's bytes, at 4.2
+# TB/s; a gated epilogue saves half of C's, and takes one tanh for two accumulators. **Predict** which of these
+# estimates fails. The next cell prints them beside the time that each epilogue adds to the plain GEMM *in the same
+# configuration*, measured in turn:
+
 
 # %%
+def estimates(shape, plain_us):
+    m, n, k = shape
+    tile = 1024 * k / 64  # cycles of a 128×256 tile's main loop
+    tanh, other = 128 * 256 / 16 / tile, 128 * 256 / 128 / tile  # one for each accumulator
+    matrix = 2 * m * n / 4.2e6 / plain_us  # C or D, read or written
+    return {
+        "bias + GELU, cooperative": (tanh, tanh + 8 * other),  # the eighth adds the bias
+        "residual, cooperative": (matrix,),
+        "gate · up, cooperative": (-matrix / 2,),
+        "SwiGLU, cooperative": (tanh / 2 - matrix / 2,),
+    }
+
+
 (h200,) = (swept for swept in all_sweep_results("fused_epilogues") if swept.gpu == "NVIDIA H200")
-for point in sorted(h200.points, key=lambda point: (point.measurement.shape, point.name)):
-    timed = point.measurement
-    if timed.baseline != "the plain GEMM" or "no clusters" in point.name:
-        continue
-    estimate = 2 * timed.shape[0] * timed.shape[1] / 4.2e6 / timed.baseline_us if "residual" in point.name else 0
-    said = f"D's bytes {estimate:+.1%}, " if estimate else ""
-    print(f"{by(timed.shape):16} {point.name:32} {said}time added {1 / timed.ratio - 1:+.1%}")
+for point in sorted(h200.points, key=lambda point: point.measurement.shape):
+    timed, (kernel, other) = point.measurement, point.name.split(", beside ")
+    estimate = " to ".join(f"{part:+.1%}" for part in estimates(timed.shape, timed.baseline_us).get(kernel, (0,)))
+    added = f"{1 / timed.ratio - 1:+.1%} ±{timed.spread / 2:.1%}"
+    if other == "the plain GEMM":
+        print(f"{by(timed.shape):16} {kernel:27} {timed.median_us:5.0f} µs, estimate {estimate:14} measured {added}")
+    else:
+        print(f"{by(timed.shape):16} {kernel:27} beside *{other}*: {added}")
 
 # %% [markdown]
-# - *bias + GELU, cooperative*, a 128×256 tile, is within your estimates: +1.8% at K = 8192 (1.6 to 2.9%), and +5.1% at
-#   K = 4096 (3.1 to 5.9%). So is the same tile beside the plain GEMM in it, below: 2.3 and 4.2%. The chosen
-#   configurations cost about 1.5%.
-# - *SwiGLU* is faster than the plain GEMM: it stores half as much, and needs only one tanh for two accumulators.
-# - *residual* costs twice what D's bytes do at K = 4096, and 1.5 times at K = 8192. Do the tensor cores wait for the
-#   latency of its loads, which an epilogue issues when the accumulators are ready? In *D by TMA* each warp loads its
-#   share of a tile of D before that tile's main loop, into the buffers from which C leaves later:
-
-# %%
-show_source(LoadedStores.ask)
-
-# %% [markdown]
-# *D in the epilogue* is the same kernel, but loads D in the epilogue. Loading it during the main loop gains about 1.5%
-# and 0.8%: latency is the smaller part. The rest is probably room in shared memory. Buffers for a whole tile of D, 32
-# KiB for each warpgroup, leave five stages of a 128×128 tile, which loads more of A and B for each result than the
-# plain GEMM's 256×160. At 8192³ *residual*, with a 128×256 tile that reads D late, is far ahead of both.
+# GELU and the gated epilogues are as estimated. *gate · up*, SwiGLU without silu, shows the saved stores alone; with
+# its tanh, SwiGLU is still faster than the plain GEMM. Ping-pong hides all of GELU but 1.1% and 0.4%.
 #
-# What do others need? *cuBLAS* is `torch.addmm`, which first copies D to C; *cuBLAS in place* is `d.addmm_`, where D
-# may be overwritten; *cuBLASLt* has an epilogue of its own (`torch._addmm_activation`). The rows with *ping-pong* and
-# *cooperative* compare with the plain GEMM in the same configuration. Below 1 the rival wins.
-
-# %%
-show_costs("fused_epilogues", "NVIDIA H200", ("bias + GELU", "residual", "residual, D by TMA", "SwiGLU"))
+# The residual fails. It costs 1.6 and 1.8 times D's bytes in a cooperative kernel, and 3.9% and 2.0% in ping-pong,
+# where it should cost nothing. Do the tensor cores wait for the latency of its loads, which an epilogue issues when the
+# accumulators are ready? In *by TMA* each warp loads its share of a tile of D before that tile's main loop, into the
+# buffers from which C leaves later. Beside the same kernel without that, it takes 1.8% and 0.9% less: latency is a
+# little less than half of the cost.
+#
+# What do others need? The next table has the configurations that the course's model chose, beside torch.compile, cuBLAS
+# and cuBLASLt's own epilogue. For a residual, *cuBLAS* is `torch.addmm`, which first copies D to C; *cuBLAS in place*
+# is `d.addmm_`, where D may be overwritten. Above 1 the fused kernel is faster.
 
 # %%
 show_sweep("fused_rivals")
 
 # %% [markdown]
-# Fused GELU and SwiGLU beat torch's ways by 7 to 18%, and cuBLASLt's GELU by 5% and 1%. With both kernels in one
-# configuration, GELU adds 4.2% and 2.3% to a cooperative kernel, but 1.0% and 0.3% in ping-pong, where one warpgroup's
-# epilogue overlaps the other's multiplications. A residual beats `torch.addmm` only because of the copy: cuBLAS in
-# place wins by 4 to 6% at 4096×14336×4096, and is level at 8192³. So fuse what saves a pass over C, and leave a
-# residual that may be overwritten to cuBLAS.
+# Fused GELU and SwiGLU beat torch's ways by 7 to 18%, and cuBLASLt's GELU by 5% and 1%. A residual beats `torch.addmm`
+# only because of the copy: cuBLAS in place is 6% faster at 4096×14336×4096, and level at 8192³. So fuse what saves a
+# pass over C, and leave a residual that may be overwritten to cuBLAS.
 #
-# On a Hopper GPU, the next cell times your own `bias_gelu` and `gated` at 4096×14336×4096, relative to torch and to the
-# course's epilogues. It times your `fetch` in notebook 10's kernel, where on an H200 it is as fast as `fetch_operand`.
-# Each row is a run of its own, so one kernel has two times.
+# On a Hopper GPU, the next cell times your own `bias_gelu` and `gated` at 4096×14336×4096, beside torch and the
+# course's epilogues:
 
 # %%
 gelu_kernel, gate_kernel = with_epilogue(bias_gelu), with_gate(gated)
 
 # %%
-show_fused_speeds(gelu_kernel, gate_kernel, fetch)
+show_fused_speeds(gelu_kernel, gate_kernel)
 
 # %% [markdown]
 # ## An epilogue of your own
@@ -364,7 +316,7 @@ show_fused_speeds(gelu_kernel, gate_kernel, fetch)
 # over: in time for the scale of the next training step (*delayed scaling*). Each block finds the maximum of its tile,
 # and a second, tiny kernel reduces these.
 #
-# **Exercise 18.6** (about 20 lines). From an empty cell, write `tile_amax(a, b, amax)`, a `@cute.jit` host function,
+# **Exercise 18.5** (about 20 lines). From an empty cell, write `tile_amax(a, b, amax)`, a `@cute.jit` host function,
 # and the epilogue of its kernel, also `@cute.jit`. a is (M, K) and b (N, K), both bf16. `amax` is fp32 and has one
 # element for each 64×64 tile of A · Bᵀ, (tiles along M, tiles along N): the largest |element| of the tile. C is not
 # stored. A warp reduces by shuffles, at most five. Apart from the main loop's barriers, a block may use one. At hand:
@@ -418,7 +370,7 @@ def tile_amax(a: cute.Tensor, b: cute.Tensor, amax: cute.Tensor):
 
 
 # %%
-check("18.6", tile_amax)
+check("18.5", tile_amax)
 
 # %% [markdown]
 # With strides of 0, all elements of a tile have one address, so thread 0 may write any of them. Each warp writes its
@@ -456,10 +408,10 @@ check("18.6", tile_amax)
 #
 # </details>
 #
-# <details><summary>3. At 8192³ loading D under the main loop gains 0.8%, and yet the kernel is slower than one with a
-# larger tile that loads D late. Why?</summary>
+# <details><summary>3. <em>residual by TMA, ping-pong</em> adds less to its plain GEMM than <em>residual,
+# cooperative</em>. Yet at 8192³ it is the slower kernel. Why?</summary>
 #
-# A tile of D waits in shared memory, which the stages need, or a larger tile. The hidden latency is probably shorter
-# than the time of the smaller tile's extra loads of A and B.
+# A tile of D waits in shared memory, 32 KiB for each warpgroup, which leaves five stages of a 128×128 tile. That loads
+# more of A and B for each result than the cooperative kernel's 128×256.
 #
 # </details>

@@ -1,21 +1,20 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 85
-#     summary: Kernels as operators that torch knows, with gradients and autocast, in a Llama MLP and over two GPUs.
+#     minutes: 70
+#     summary: Kernels as operators that torch knows, with gradients and autocast; a Llama MLP and its training step.
 # ---
 
 # %% [markdown]
 # # 19 · A layer in a model
 #
 # A kernel behind a Python function works until you call `backward()`, `torch.compile` or `autocast`: each needs facts
-# about it. Here notebook 18's epilogues become layers of a Llama MLP that torch treats as its own.
+# about it. Here notebook 18's SwiGLU becomes a layer of a Llama MLP that torch treats as its own.
 #
-# > **After this page you can** derive the gradients of a fused layer as GEMMs, make a kernel an operator of
-# > torch, put it into a model without touching the model's code, and split an MLP's weights so that its GPUs need one
-# > all-reduce.
+# > **After this page you can** derive the gradients of a fused layer as GEMMs, make a kernel an operator of torch, put
+# > it into a model without touching the model's code, and say what fusion costs in training.
 # >
-# > **It takes** about 85 minutes, on any machine: without a GPU, kernels are simulated. A Hopper GPU times your layer.
+# > **It takes** about 70 minutes, on any machine: without a GPU, kernels are simulated. A Hopper GPU times your layer.
 
 # %%
 from copy import deepcopy
@@ -24,10 +23,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tutorlib import check, show_costs, show_shards
-from tutorlib.notebook.fused_kernels import (
-    KernelLinear, LlamaMLP, linear, show_layer_speeds, with_epilogue, with_gate,
-)  # fmt: skip
+from tutorlib import all_sweep_results, check, show_costs, show_shards
+from tutorlib.notebook.fused_kernels import KernelLinear, LlamaMLP, linear, show_layer_speeds, with_gate
 
 # %% [markdown]
 # ## The backward: two more GEMMs
@@ -56,62 +53,63 @@ def linear_backward(grad, x, weight, gemm):
 check("19.1", linear_backward)
 
 # %% [markdown]
-# One operand of the first GEMM is transposed, and both of the second. The copies cost time: copying a weight of 14,336
-# × 4,096, 117 MB, reads and writes 235 MB, 56 µs at notebook 05's 4.2 TB/s. Notebook 15's kernel needs none, since
-# wgmma takes MN-major bf16 operands; the course's backward passes `weight.mT` itself.
+# One operand of the first GEMM is transposed, and both of the second, so you copy three matrices. Notebook 15's kernel
+# needs no copies, since wgmma takes MN-major bf16 operands; the course's backward passes `weight.mT` itself.
 #
 # ## What fusion did not keep
 #
-# Now y = gelu(z), where z = x · Wᵀ + bias. By the chain rule ∂L/∂z = grad · gelu′(z), and from z down it is the linear
-# layer again. But z existed only in registers. Two ways get it back, here at 4,096 tokens and 14,336 features:
+# A Llama MLP is down(silu(gate(x)) · up(x)). Notebook 18 computes silu(gate(x)) · up(x) in one GEMM. Its B, `gate_up`,
+# has 8 rows of gate, then the same 8 of up, and so on. The backward needs both = x · gate_upᵀ, but it existed only in
+# registers. There are two ways to get it back, here at 4,096 tokens, and 14,336 features of gate and of up:
 #
-# - The kernel stores z along with y, and the backward reads it. That takes 56 µs, and 117 MB a layer until the
-#   backward.
-# - The backward computes x · Wᵀ again, a third GEMM. That keeps nothing, and takes about 600 µs with K = 4,096.
+# - The kernel stores `both`, and the backward reads it: 56 µs each, and 235 MB a layer until the backward.
+# - The backward computes x · gate_upᵀ again. That keeps nothing, and takes about 1.2 ms with K = 4,096.
 #
 # Here you compute it again, to save memory. **Predict**: for which K could it also be faster?
 #
-# **Exercise 19.2** (about 7 lines). Write `linear_gelu_backward(grad, x, weight, bias, gemm)`: the gradients of x,
-# weight and bias (out,) as a tuple. GELU has its tanh form, x/2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³))), and tanh′ =
-# 1 − tanh². As in 19.1, use `gemm`, here three times, and expect any strides of grad and x. Tensors are fp64 or bf16,
-# and `gemm` takes operands of one dtype. In bf16, compute the elementwise part in fp32: the check allows half the error
-# of doing it in bf16. (In fp64, notebook 18's seven digits of √(2/π) are too few.) Your gelu′ must stay finite at large
-# |z|.
+# **Exercise 19.2** (about 6 lines). Write `gate_gradient(grad, both)`: ∂L/∂both, a new tensor of both's shape and
+# dtype. The last mode of both (…, 2 · features) has 8 elements of gate and 8 of up in turn; grad (…, features) is
+# ∂L/∂(silu(gate) · up). silu(g) = g · s(g), where s is the sigmoid and s′ = s · (1 − s). Compute in fp32 or wider, and
+# round once: the check allows half the error of computing in bf16. (`unflatten(-1, (…))` splits a mode, `flatten`
+# merges modes, `torch.stack(tensors, dim)` makes one.)
 
 
 # %%
-def linear_gelu_backward(grad, x, weight, bias, gemm):
-    ### BEGIN SOLUTION (about 7 lines)
-    wide = torch.promote_types(x.dtype, torch.float32)
-    z = gemm(x.flatten(0, -2).contiguous(), weight).view(grad.shape).to(wide) + bias
-    tanh = torch.tanh(0.7978845608028654 * (z + 0.044715 * z**3))
-    inner = 0.7978845608028654 * (1 + 3 * 0.044715 * z**2)  # the derivative of tanh's argument
-    dz = (grad * (0.5 * (1 + tanh) + 0.5 * z * (1 - tanh**2) * inner)).to(x.dtype)
-    return *linear_backward(dz, x, weight, gemm), dz.flatten(0, -2).sum(0)
+def gate_gradient(grad, both):
+    ### BEGIN SOLUTION (about 6 lines)
+    wide = torch.promote_types(both.dtype, torch.float32)
+    gate, up = both.to(wide).unflatten(-1, (-1, 2, 8)).unbind(-2)  # (…, features / 8, 8)
+    grad, sigmoid = grad.to(wide).unflatten(-1, (-1, 8)), gate.sigmoid()
+    of_gate = grad * up * sigmoid * (1 + gate * (1 - sigmoid))
+    of_up = grad * gate * sigmoid
+    return torch.stack((of_gate, of_up), -2).flatten(-3).to(both.dtype)
     ### END SOLUTION
 
 
 # %%
-check("19.2", linear_gelu_backward)
+check("19.2", gate_gradient)
 
 # %% [markdown]
-# If a GEMM's time is proportional to K, it is 56 µs at K = 4,096 · 56 / 600, about 380. But `gemm` writes z, too, and
-# torch reads it: 56 µs again. So for no K, unless the GEMM's epilogue applies gelu′.
+# If a GEMM's time is proportional to K, it takes 112 µs at K = 4,096 · 112 / 1,200, about 380. But the GEMM that
+# computes `both` again writes it, too, and your gradient reads it: 112 µs again. So for no K, unless that GEMM's
+# epilogue applies the gradient.
 #
-# ## The fake: what is known without data
-#
-# When torch.compile traces a model, tensors have shapes and no data; sizes may be symbols, `s0` instead of 5. A
-# function that states the shape, dtype and device of an operator's result is its **fake**. It must not read data. If it
-# asks for a size's *value*, as `len`, `int` and comparisons do, torch recompiles for each new size.
-
+# In eager torch each operation of yours is a kernel that reads and writes whole matrices, most of them fp32. On a GPU
+# the page fuses them by `torch.compile`. At best, that is one kernel that reads grad and both and writes the result:
 
 # %%
-def linear_fake(x, weight):
-    return x.new_empty(*x.shape[:-1], weight.shape[0])
+compiled_gradient = torch.compile(gate_gradient, dynamic=True)
+
+
+def of_both(grad, both):
+    return (compiled_gradient if grad.is_cuda else gate_gradient)(grad, both)
 
 
 # %% [markdown]
 # ## The registration
+#
+# When torch.compile traces a model, tensors have shapes and no data; sizes may be symbols, `s0` instead of 5. A
+# function that states the shape, dtype and device of an operator's result is its **fake**. It must not read data.
 #
 # The kernel and the facts about it make an **operator**, a **custom op**:
 #
@@ -119,7 +117,7 @@ def linear_fake(x, weight):
 # |---|---|---|
 # | eager mode | `custom_op(name, forward, mutates_args=())` | the function itself, which launches the kernel |
 # | `torch.compile`, `torch.export` | `register_fake(fake)` | the result without data |
-# | autograd | `register_autograd(backward, setup_context=keep)` | the backward; before it `keep(ctx, inputs, output)` |
+# | autograd | `register_autograd(backward, setup_context=keep)` | the backward, and what to keep for it |
 # | `autocast` | `register_autocast(device, dtype)` | the dtype to cast to, for one device type |
 # | `torch.cuda.graph` | nothing | but the launch must use the current stream and must not synchronize |
 #
@@ -156,11 +154,11 @@ with torch.autocast("cpu", torch.bfloat16):
 
 # %% [markdown]
 # **Exercise 19.3** (about 8 lines). The registration has four faults, and one of them would show only after another is
-# mended. Write `register`, so that eager mode, `torch.compile`, autograd and `autocast` get what they need. `forward`
-# and `fake` take the operator's inputs, all of them tensors; `backward` takes (grad, *inputs) and returns their
-# gradients. torch calls what you register as backward with (ctx, grad) alone, and `setup_context` with the keywords
-# ctx, inputs and output: `ctx.save_for_backward(*tensors)` keeps tensors, `ctx.saved_tensors` has them. Under autocast
-# the operator casts to bf16, on the CPU and on CUDA devices.
+# mended. Write `register`, so that all of the table's callers get what they need, autocast on the CPU and on CUDA
+# devices. `forward` and `fake` take the operator's inputs, all of them tensors; `backward` takes (grad, *inputs) and
+# returns their gradients. torch calls the function that you register as backward with (ctx, grad) alone. Before that,
+# after forward, it calls `setup_context` with the keywords ctx, inputs and output; `ctx.save_for_backward(*tensors)`
+# and `ctx.saved_tensors` carry tensors from one to the other.
 
 
 # %%
@@ -186,29 +184,28 @@ check("19.3", register)
 # The four: a fake that reads data; a backward with other parameters than (ctx, grad); nothing saved for it; no autocast
 # rule for the CPU.
 #
-# Now register the fused kernel. `with_epilogue()` is a function of torch tensors around a GEMM with bias and GELU; your
-# own from notebook 18 goes in as `with_epilogue(bias_gelu)`. In bf16 a Hopper GPU runs it in notebook 15's kernel, on
-# the current stream; the CPU simulates it in notebook 10's. For other dtypes, torch computes. The backward calls
-# `linear`, the course's operator for A · Bᵀ, since torch.compile traces it without data, too.
+# Now register the gated layer. `with_gate()` is a function of torch tensors around the gated GEMM; your own from
+# notebook 18 goes in as `with_gate(gated)`. In bf16 a Hopper GPU runs it in notebook 15's kernel, on the current
+# stream; the CPU simulates it in notebook 10's. For other dtypes, torch computes. The backward calls `linear`, the
+# course's operator for A · Bᵀ, since torch.compile traces it without data, too.
 
 # %%
-gelu_kernel = with_epilogue()
+gate_kernel = with_gate()
 
 
-def forward(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    rows = x.reshape(-1, x.shape[-1])
-    return gelu_kernel(rows, weight, bias).view(*x.shape[:-1], weight.shape[0])
+def forward(x: Tensor, gate_up: Tensor) -> Tensor:
+    return gate_kernel(x.reshape(-1, x.shape[-1]), gate_up).view(*x.shape[:-1], gate_up.shape[0] // 2)
 
 
-def fake(x, weight, bias):
-    return linear_fake(x, weight)
+def fake(x, gate_up):
+    return x.new_empty(*x.shape[:-1], gate_up.shape[0] // 2)
 
 
-def backward(grad, x, weight, bias):
-    return linear_gelu_backward(grad, x, weight, bias, linear)
+def backward(grad, x, gate_up):
+    return linear_backward(of_both(grad, linear(x, gate_up)), x, gate_up, linear)
 
 
-linear_gelu = register("page19::linear_gelu", forward, fake, backward)
+gated_linear = register("page19::gated_linear", forward, fake, backward)
 
 # %% [markdown]
 # `torch.library.opcheck` tests whether the fake agrees with the real result, and whether forward and backward can be
@@ -216,41 +213,14 @@ linear_gelu = register("page19::linear_gelu", forward, fake, backward)
 
 # %%
 torch.manual_seed(10)
-x, weight, bias = (torch.randn(shape, requires_grad=True) for shape in ((2, 3, 8), (16, 8), (16,)))
-for question, verdict in torch.library.opcheck(linear_gelu, (x, weight, bias)).items():
+x, gate_up = (torch.randn(shape, requires_grad=True) for shape in ((2, 3, 8), (32, 8)))
+for question, verdict in torch.library.opcheck(gated_linear, (x, gate_up)).items():
     print(f"{question}: {verdict}")
-wide = [tensor.detach().double().requires_grad_() for tensor in (x, weight, bias)]
-print("first derivatives: ", torch.autograd.gradcheck(linear_gelu, wide))
-print("second derivatives:", torch.autograd.gradgradcheck(linear_gelu, wide))
+wide = [tensor.detach().double().requires_grad_() for tensor in (x, gate_up)]
+print("first derivatives: ", torch.autograd.gradcheck(gated_linear, wide))
+print("second derivatives:", torch.autograd.gradgradcheck(gated_linear, wide))
 
 # %% [markdown]
-# The next cell traces the operator and its backward as torch.compile does; `aot_eager` then runs the graph as it is.
-# `fullgraph=True` raises an error where torch would have to go back to Python (a *graph break*). Then autocast converts
-# fp32 to bf16, so the kernel's epilogue runs, in the simulator.
-
-
-# %%
-def by_torch(x, weight, bias):
-    return functional.gelu(functional.linear(x, weight, bias), approximate="tanh")
-
-
-def loss_of(layer):
-    return lambda *tensors: layer(*tensors).square().mean()
-
-
-compiled = torch.compile(loss_of(linear_gelu), fullgraph=True, backend="aot_eager")
-mine, theirs = (torch.autograd.grad(loss(x, weight, bias), weight)[0] for loss in (compiled, loss_of(by_torch)))
-print(f"compiled, weight's gradient: off by {float((mine - theirs).abs().max()):.1e}")
-with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
-    mine, theirs = linear_gelu(x, weight, bias), functional.linear(x, weight, bias)
-    exact = by_torch(*(tensor.double() for tensor in (x, weight, bias)))
-print(f"under autocast: {mine.dtype}, and nn.Linear {theirs.dtype}")
-print(f"the epilogue in bf16: off by {float((mine - exact).abs().max()):.1e} of {float(exact.abs().max()):.2f}")
-
-# %% [markdown]
-# The compiled gradient and torch's differ only by rounding. Between 4 and 8, bf16 numbers are 2⁻⁵ apart, so rounding
-# the result alone costs up to 2⁻⁶ = 1.6e-02.
-#
 # ## Into any model
 #
 # A model has hundreds of nn.Linear modules. `KernelLinear` is a subclass with the same parameters, whose forward calls
@@ -280,66 +250,7 @@ check("19.4", use_kernels)
 #
 # ## A Llama MLP
 #
-# The fused Llama MLP, down(silu(gate(x)) · up(x)), needs a second operator: `gated_linear(x, gate_up)` is silu(gate(x))
-# · up(x), where `gate_up` is stored for Hopper: 8 rows of gate, then the same 8 of up, and so on. Its backward also
-# recomputes both = x · gate_upᵀ, and from ∂L/∂both calls your `linear_backward`.
-#
-# **Exercise 19.5** (about 6 lines). Write `gate_gradient(grad, both)`: ∂L/∂both, a new tensor of both's shape and
-# dtype. The last mode of both (…, 2 · features) has 8 elements of gate and 8 of up in turn; grad (…, features) is
-# ∂L/∂(silu(gate) · up). Compute in fp32 or wider, and round once. What is silu′ for silu(g) = g · s(g), with the
-# sigmoid s and s′ = s · (1 − s)? (`unflatten(-1, (…))` splits a mode, `flatten` merges modes, `torch.stack(tensors,
-# dim)` makes one.)
-
-
-# %%
-def gate_gradient(grad, both):
-    ### BEGIN SOLUTION (about 6 lines)
-    wide = torch.promote_types(both.dtype, torch.float32)
-    gate, up = both.to(wide).unflatten(-1, (-1, 2, 8)).unbind(-2)  # (…, features / 8, 8)
-    grad, sigmoid = grad.to(wide).unflatten(-1, (-1, 8)), gate.sigmoid()
-    of_gate = grad * up * sigmoid * (1 + gate * (1 - sigmoid))
-    of_up = grad * gate * sigmoid
-    return torch.stack((of_gate, of_up), -2).flatten(-3).to(both.dtype)
-    ### END SOLUTION
-
-
-# %%
-check("19.5", gate_gradient)
-
-# %% [markdown]
-# In eager torch each operation of yours is a kernel that reads and writes whole matrices, most of them fp32.
-# `torch.compile` makes one kernel of them, which reads grad and both and writes the result. On a GPU the page uses it:
-
-# %%
-compiled_gradient = torch.compile(gate_gradient, dynamic=True)
-
-
-def of_both(grad, both):
-    return (compiled_gradient if grad.is_cuda else gate_gradient)(grad, both)
-
-
-# %%
-gate_kernel = with_gate()
-
-
-def gated_forward(x: Tensor, gate_up: Tensor) -> Tensor:
-    return gate_kernel(x.reshape(-1, x.shape[-1]), gate_up).view(*x.shape[:-1], gate_up.shape[0] // 2)
-
-
-def gated_fake(x, gate_up):
-    return x.new_empty(*x.shape[:-1], gate_up.shape[0] // 2)
-
-
-def gated_backward(grad, x, gate_up):
-    return linear_backward(of_both(grad, linear(x, gate_up)), x, gate_up, linear)
-
-
-gated_linear = register("page19::gated_linear", gated_forward, gated_fake, gated_backward)
-wide = [torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in ((3, 4), (32, 4))]
-print("gated, first derivatives:", torch.autograd.gradcheck(gated_linear, wide))
-
-# %% [markdown]
-# The module interleaves the weights once, when it is made. Its parameters are gate_up and those of down_proj:
+# The gated MLP interleaves the weights once, when it is made. Its parameters are gate_up and those of down_proj:
 
 
 # %%
@@ -355,8 +266,8 @@ class GatedMLP(nn.Module):
 
 
 # %% [markdown]
-# The next cell compares a plain MLP, one swapped by your `use_kernels`, and your `GatedMLP`. **Predict**: does the
-# gated one lose more digits in bf16 than torch?
+# The next cell compares a plain MLP, one swapped by your `use_kernels`, and your `GatedMLP`. A *graph break* is a place
+# where torch.compile has to go back to Python. **Predict**: does the gated one lose more digits in bf16 than torch?
 
 # %%
 torch.manual_seed(16)
@@ -365,19 +276,19 @@ x = torch.randn(8, 64)
 expected = plain(x)
 modules = {"plain": plain, "swapped": use_kernels(deepcopy(plain)), "gated": GatedMLP(deepcopy(plain), gated_linear)}
 for name, module in modules.items():
-    off = float((module(x) - expected).abs().max())
+    off = (module(x) - expected).abs().max().item()
     print(
         f"{name:8} graph breaks {torch._dynamo.explain(module)(x).graph_break_count}, fp32: off by {off:.0e}", end=", "
     )
     with torch.autocast("cpu", torch.bfloat16):
-        off = float((module(x) - expected).abs().max())
+        off = (module(x) - expected).abs().max().item()
     print(f"bf16: off by {off:.1e} of {float(expected.abs().max()):.2f}")
 
 # %% [markdown]
 # In fp32, torch computes all three. Under autocast the gated one runs its kernel, in the simulator, and rounds once
 # where torch rounds gate, silu, up and the product.
 #
-# ### What it gains
+# ## What it gains
 #
 # The table has Llama 3 8B's MLP in bf16; *two GEMMs, the first gated* is your `GatedMLP`, with the course's kernels.
 # How large can the gain be? Three GEMMs of 4,096 tokens take about 1.8 ms. The two kernels for silu and the product,
@@ -408,89 +319,92 @@ for name, module in {"plain": plain, "gated": GatedMLP(plain, gated_linear)}.ite
 
 # %% [markdown]
 # The plain one keeps x, gate(x), silu(gate(x)), up(x) and the product; the gated one x and the product, 352 MB a layer
-# less. Its backward computes gate(x) and up(x) again, so a step has eleven GEMMs in place of nine, at 0.6 ms each, but
-# not torch's backward of silu and the product, some 0.25 ms. Expect about 1 ms more than torch's 5.8. Measured:
+# less. Its backward computes gate(x) and up(x) again: eleven GEMMs in place of nine.
+#
+# ## A training step, part by part
+#
+# What should a step take? A GEMM of one of the three weights takes about 600 µs, forward or backward. A matrix of 4,096
+# × 14,336 has 117 MB, 28 µs to read or write at 4.2 TB/s. torch's kernels for silu and the product make 5 such passes
+# forward and 9 backward; your gradient makes 5, if it is one kernel. **Predict** how much longer than torch's a gated
+# step takes. The next cell adds up these estimates, and the parts measured one by one, in bf16 at 4,096 tokens:
+
 
 # %%
-show_costs("mlp_training")
+def on_h200(sweep):
+    (swept,) = (swept for swept in all_sweep_results(sweep) if swept.gpu == "NVIDIA H200")
+    return {point.name: point.measurement for point in swept.points if point.measurement.shape[0] == 4096}
+
+
+GEMM, PASS = 600, 28  # µs
+parts = on_h200("mlp_parts")
+rows = [  # estimates for torch and for the gated MLP, and what was measured
+    ("forward", 3 * GEMM + 5 * PASS, 3 * GEMM, on_h200("mlp_forward")["two GEMMs, the first gated"]),
+    ("∂L/∂h = ∂L/∂y · down", GEMM, GEMM, None),
+    ("∂L/∂down = (∂L/∂y)ᵀ · h", GEMM, GEMM, None),
+    ("both = x · gate_upᵀ", 0, 2 * GEMM, None),
+    ("∂L/∂both, compiled", 9 * PASS, 5 * PASS, None),
+    ("∂L/∂x = ∂L/∂both · gate_up", 2 * GEMM, 2 * GEMM, None),
+    ("∂L/∂gate_up = (∂L/∂both)ᵀ · x", 2 * GEMM, 2 * GEMM, None),
+]
+print(f"{'µs':32}{'torch: estimate':>16}{'measured':>10}{'gated: estimate':>18}{'measured':>10}")
+sums = [0.0] * 4
+for name, torchs, gateds, timed in rows:
+    timed = timed or parts[name]
+    found = torchs, timed.baseline_us if torchs else 0, gateds, timed.median_us
+    sums = [total + us for total, us in zip(sums, found, strict=True)]
+    print(f"{name:32}{found[0]:16,.0f}{found[1]:10,.0f}{found[2]:18,.0f}{found[3]:10,.0f}")
+print(f"{'together':32}{sums[0]:16,.0f}{sums[1]:10,.0f}{sums[2]:18,.0f}{sums[3]:10,.0f}")
+step = on_h200("mlp_training")["two GEMMs, the first gated"]
+print(f"{'a whole step':42}{step.baseline_us:16,.0f}{step.median_us:28,.0f}")
+for name in ("gate_up", "∂L/∂both", "x"):
+    timed = parts[f"{name}, transposed"]
+    print(f"{name} copied: {timed.baseline_us:.0f} µs, transposed {timed.median_us:.0f}")
+
+# %% [markdown]
+# Both steps add up: torch's parts to within 1% of its step, the gated ones to within 2%. All parts but one are as
+# estimated. The exception is your gradient: compiled, it takes 1,140 µs, eight times its five passes. torch.compile's
+# code for pieces of 8 stays far below the bandwidth, and that makes the step 1.8 ms longer than torch's instead of 0.9.
+#
+# Your own step, below, has a second exception. The three copies of your `linear_backward` transpose, so they take 1,650
+# µs in place of 250 for copies that do not. Expect about 9 ms:
 
 # %%
 show_layer_speeds(lambda plain: GatedMLP(plain, gated_linear))
 
 # %% [markdown]
-# With the gradient *in eager torch* the gated MLP takes 3.3 ms more than torch: the gradient's 16 operations read and
-# write 8.8 GB, 2.1 ms at 4.2 TB/s. As one kernel it reads and writes 587 MB, 0.14 ms. That makes the step 1.4 ms
-# shorter, not 2.0, and it is 1.8 ms longer than torch's. We have not timed that kernel alone.
-#
-# On an H200 your step takes 1.3 ms more than *two GEMMs, the first gated*. Your `linear_backward` copies transposed
-# operands, which moves 1.0 GB, at least 0.24 ms of that.
-#
 # A gated MLP pays in training only where you need its 352 MB a layer. Recomputing only silu and the product saves 235
 # MB without a GEMM.
 #
 # ## Two GPUs, one all-reduce
 #
 # Split the MLP's weights over GPUs (*ranks*), each of which computes a share for all tokens. An **all-reduce** adds the
-# ranks' matrices, here (tokens, hidden), and gives every rank the sum. One is enough, after down. Which mode of gate
-# and up, and which of down, do you split? (silu(a + b) is not silu(a) + silu(b).)
-#
-# **Exercise 19.6** (about 6 lines). Write `shard(gate, up, down, rank, world)`, which returns the part of the three
-# weights that `rank` holds, of `world` ranks; rank 0 has the first part. gate and up are (features, hidden), down is
-# (hidden, features). Return new, contiguous tensors: a view would keep the whole weight in memory. If `world`
-# does not divide the features, raise a ValueError.
-
-
-# %%
-def shard(gate, up, down, rank, world):
-    ### BEGIN SOLUTION (about 6 lines)
-    features = gate.shape[0]
-    if features % world:
-        raise ValueError(f"{features} features do not divide among {world} ranks")
-    part = features // world
-    mine = slice(rank * part, (rank + 1) * part)
-    return gate[mine].clone(), up[mine].clone(), down[:, mine].clone(memory_format=torch.contiguous_format)
-    ### END SOLUTION
-
-
-# %%
-check("19.6", shard)
-
-# %% [markdown]
-# The activation works feature by feature, so a rank needs the same features of gate and up. down *sums* over features:
-# ranks 0 and 1 each sum over their own, and the all-reduce (Σ) adds the two:
+# ranks' matrices, here (tokens, hidden), and gives every rank the sum. Which mode of gate and up, and which of down, do
+# you split, so that one all-reduce is enough? (silu(a + b) is not silu(a) + silu(b).)
 
 # %%
 show_shards(2)
 
 # %% [markdown]
-# The next cell plays two ranks on one machine, then estimates the time of 4,096 tokens on several GPUs, if GEMMs scale
-# perfectly. In a ring, a rank sends 2 · (world − 1) / world of the matrix, by NVLink at 450 GB/s (half of the H200
-# datasheet's 900, both ways), or by a network card of 400 Gbit/s.
+# The activation works feature by feature, so a rank needs the same features of gate and up, rows of both. down *sums*
+# over features, so a rank has the same columns of down: each rank sums over its own features, and the all-reduce (Σ)
+# adds the ranks. The next cell plays two ranks on one machine:
 
 # %%
 mlp, x = LlamaMLP(64, 192).requires_grad_(False), torch.randn(8, 64)
-weights = [layer.weight for layer in (mlp.gate_proj, mlp.up_proj, mlp.down_proj)]
-shares = [(functional.silu(x @ g.mT) * (x @ u.mT)) @ d.mT for g, u, d in (shard(*weights, rank, 2) for rank in (0, 1))]
+shares = []
+for mine in (slice(0, 96), slice(96, 192)):  # features
+    gate, up, down = mlp.gate_proj.weight[mine], mlp.up_proj.weight[mine], mlp.down_proj.weight[:, mine]
+    shares.append((functional.silu(x @ gate.mT) * (x @ up.mT)) @ down.mT)
 print(f"largest difference: {float((sum(shares) - mlp(x)).abs().max()):.0e} of {float(mlp(x).abs().max()):.2f}")
-one_gpu, matrix = 1758, 2 * 4096 * 4096  # µs of the table's gated MLP, bytes
-for world in (2, 4, 8):
-    sent = 2 * (world - 1) / world * matrix
-    nvlink, network = (sent / bandwidth * 1e6 for bandwidth in (450e9, 50e9))
-    print(f"{world} GPUs: GEMMs {one_gpu / world:.0f} µs, all-reduce {nvlink:.0f} µs by NVLink", end=", ")
-    print(f"{network:.0f} by network: {one_gpu / (one_gpu / world + nvlink):.1f} and", end=" ")
-    print(f"{one_gpu / (one_gpu / world + network):.1f} times as fast as one")
 
 # %% [markdown]
-# With more ranks the GEMMs shrink and the all-reduce grows, so such a split stays within a node. In the backward every
-# rank computes one term of x's gradient: one all-reduce again.
-#
 # ## What to remember
 #
 # - The gradients of a linear layer are two GEMMs, with transposed operands.
 # - If fusion does not store an intermediate result, the backward must compute it again. Here the MLP's forward is 11%
-#   faster, and training saves 352 MB a layer at 0.76 of torch's speed, without the copies.
+#   faster. Training saves 352 MB a layer at 0.76 of torch's speed; with your copies, at 0.66.
 # - A kernel becomes a layer once you register a fake, a backward made of operators, and an autocast dtype.
-# - Split an MLP by features: one all-reduce in the forward, one in the backward.
+# - Split an MLP by features: one all-reduce is enough.
 #
 # Next: [notebook 20](20_compile_once.ipynb) asks what a launch costs, and how to pay for compiling once.
 #
@@ -513,9 +427,9 @@ for world in (2, 4, 8):
 #
 # </details>
 #
-# <details><summary>3. The elementwise part of GELU's backward, grad · gelu′(z), runs in kernels of its own. Where could
-# it be fused?</summary>
+# <details><summary>3. Your gate_gradient runs in a kernel of its own, which reads both and grad. Where could it be
+# fused?</summary>
 #
-# Into the epilogue of the GEMM that computes z again: grad is its operand, fetched like the residual's D.
+# Into the epilogue of the GEMM that computes both again: grad is its operand, fetched like the residual's D.
 #
 # </details>

@@ -187,7 +187,7 @@ def test_a_seed_repeats_what_is_drawn(monkeypatch):
 
 # Compiled functions and layers ---------------------------------------------------------------------------------------
 
-VALUES = ("19.1", "19.3", "19.4", "19.5", "19.6", "20.2", "20.3")
+VALUES = ("19.1", "19.2", "19.3", "19.4", "20.1", "20.2")
 
 
 @pytest.fixture(autouse=True)
@@ -208,7 +208,7 @@ def test_right_answers_have_all_points_outside(id):
 def test_drawn_keys_are_those_that_the_course_tells_apart(seed, monkeypatch):
     """Whatever is drawn."""
     monkeypatch.setattr("tutorlib.checking.randomness._fixed", seed)
-    assert judged("20.2", answer_to("20.2")).points == 4
+    assert judged("20.1", answer_to("20.1")).points == 4
 
 
 class AllAlike(Forging):
@@ -224,7 +224,7 @@ class AllNew(Forging):
 @pytest.mark.parametrize("served", [AllNew, AllAlike])
 def test_keys_that_are_numbered_without_looking_are_wrong(served):
     """In each case some calls share a key and others do not."""
-    assert judged("20.2", lambda *call: 0, served).points == 0
+    assert judged("20.1", lambda *call: 0, served).points == 0
 
 
 def test_gradients_that_do_not_come_from_gemm_are_not_counted():

@@ -1,20 +1,11 @@
-"""Shared memory's banks, blocks on an SM, mbarriers, and what compilations a call costs."""
+"""Shared memory's banks, blocks on an SM, mbarriers."""
 
-from unittest import mock
-
-import cutlass
 import pytest
-import torch
-from cutlass import cute
-from cutlass.cute.runtime import from_dlpack
-from cutlass.cutlass_dsl import CuTeDSL
 from hypothesis import given
 from hypothesis import strategies as st
 from tensor_layouts import Layout, Swizzle
 from tensor_layouts.analysis import bank_conflicts
 
-from tutorlib.exercises import p20 as costs
-from tutorlib.models.compiling import DirectCall, compilations_of
 from tutorlib.models.memory import A100, H100, blocks_per_sm, fresh, wavefronts
 
 
@@ -87,39 +78,3 @@ def test_a_phase_is_over_when_all_have_arrived_and_all_bytes_have_come(count, hi
 def test_a_fresh_barrier_lets_the_producer_pass_and_not_the_consumer():
     assert fresh(1).lets_pass(1)
     assert not fresh(1).lets_pass(0)
-
-
-DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
-LISTS = {name: next(iter(drawn))[0] for name, drawn in costs.COUNTED.items()}
-
-
-def make_function(name):
-    @cute.jit
-    def function(x: cute.Tensor, factor: cutlass.Constexpr):
-        cute.printf(name + " {}", cutlass.Int32(3) * factor)
-
-    return function
-
-
-FUNCTIONS = {name: make_function(name) for name in LISTS}  # alive: CuTe forgets what it compiled for those that are not
-
-
-def view(call):
-    call = DirectCall(*call)
-    tensor = torch.empty_strided(call.shape, call.stride, dtype=DTYPES[call.dtype])
-    static = from_dlpack(tensor, assumed_align=call.align)
-    if call.marked == "static":
-        return static
-    if call.marked == "layout":
-        return static.mark_layout_dynamic()
-    return static.mark_compact_shape_dynamic(mode=call.marked, stride_order=tensor.dim_order())
-
-
-@pytest.mark.parametrize("name", LISTS)
-def test_cute_compiles_as_often(name):
-    function, compiler = FUNCTIONS[name], CuTeDSL._get_dsl().compiler_provider
-    # `compilations()` falls as well: CuTe forgets functions that are gone
-    with mock.patch.object(compiler, "compile", wraps=compiler.compile) as compile:
-        for call in LISTS[name]:
-            function(view(call), call[-1])
-    assert compile.call_count == compilations_of(LISTS[name])

@@ -231,24 +231,6 @@ def test_so_is_a_speed(capsys):
     assert "≈: the pairs spread by more than 5%" in capsys.readouterr().out
 
 
-PINGPONG = {"schedule": "pingpong", "tile": [128, 192, 64], "stream_k": True}
-
-
-def test_an_epilogue_has_its_configuration_and_the_time_that_it_adds():
-    measured = replace(multiplied(ONE, 840.0), ratio=0.8, baseline="the plain GEMM", baseline_us=7.0)
-    facts = {"config": PINGPONG, "plain_config": {"cluster": [2, 1]}}
-    by_torch = Point("bias beside torch", replace(measured, baseline="torch"), facts)
-    write("fused_epilogues", [Point("bias", measured, facts), by_torch])
-    table = show_costs("fused_epilogues")[COLUMN.format("cool")]
-    assert list(table.index) == [
-        ("1024", "the plain GEMM", "cooperative 128×256 2×1"),
-        ("1024", "bias", "ping-pong 128×192 1×1 stream-K"),
-    ]
-    assert list(table["time added"]) == ["", "+25.0% ±0.5%"]
-    assert list(table["beside"]) == ["", "0.800 ±0.5% of torch"]
-    assert table["µs"].iloc[0] == "7.0"
-
-
 def test_counters_are_multiples_of_one_kernel_s_and_those_of_a_tuple_are_added(capsys):
     points = [Point(name, multiplied(shape, speed)) for shape in (ONE, TWO) for name, speed in (("a", 100), ("b", 400))]
     assert show_counts("copy_naive", over="b", read="dram.read") is None

@@ -8,7 +8,6 @@ from cutlass import BFloat16, Float32, cute
 from torch import nn
 
 from tests.pages.table import right, wrong
-from tutorlib.kernels.ampere.thread_share import Accumulators
 from tutorlib.kernels.layers import KernelLinear
 
 
@@ -27,10 +26,6 @@ def gelu(x):
 def both_ways(x):
     """The mean of GELU by tanh and by an exponential."""
     return 0.5 * (gelu(x) + x / (1.0 + cute.math.exp(-2.0 * inner(x))))
-
-
-def bias_matrix(stride):
-    return lambda bias, rows: cute.make_tensor(bias.iterator, cute.make_layout((rows, cute.size(bias)), stride=stride))
 
 
 def rounds(x):
@@ -60,18 +55,7 @@ def by_sigmoid(x):
     return x / (1.0 + cute.math.exp(-1.5957691216 * x * (1.0 + 0.044715 * x * x)))
 
 
-@right("18.3")
-@cute.jit
-def nothing_outside(acc: Accumulators):
-    """Registers that are set only where there is something to load."""
-    registers = cute.make_fragment_like(acc.tCrC)
-    for n in cutlass.range_constexpr(cute.size(registers)):
-        if cute.elem_less(acc.coordinates[n], acc.shape):
-            registers[n] = acc.tCgD[n].to(Float32)
-    return registers
-
-
-@right("18.5")
+@right("18.4")
 def by_division(tCrC):
     """g / (1 + exp(-g)): where g is very negative that is g / inf, and 0 is right."""
     pairs, atoms, (neighbors, rest) = tCrC.shape

@@ -34,24 +34,6 @@ def new_layers(module):
     return module
 
 
-def layer_backward(dz, x, weight, gemm):
-    rows, of_x = dz.reshape(-1, dz.shape[-1]), x.reshape(-1, x.shape[-1])
-    return gemm(rows.contiguous(), weight.t().contiguous()).reshape(x.shape), gemm(
-        rows.t().contiguous(), of_x.t().contiguous()
-    )
-
-
-@right("19.2")
-def by_sigmoids(grad, x, weight, bias, gemm):
-    """1 + tanh(u) is 2·sigmoid(2u); the bias's gradient comes first."""
-    z = torch.unflatten(gemm(x.flatten(0, -2).contiguous(), weight), 0, grad.shape[:-1]).double() + bias.double()
-    s = torch.sigmoid(1.5957691216057308 * z * (1.0 + 0.044715 * z.square()))
-    dz = grad * (s + z * s * (1 - s) * 1.5957691216057308 * (1.0 + 0.134145 * z.square()))
-    dz = dz.to(x.dtype)
-    db = torch.einsum("...n->n", dz)
-    return *layer_backward(dz, x, weight, gemm), db
-
-
 @right("19.3")
 def by_the_lower_interface(name, forward, fake, backward):
     """define and impl, and torch.ops' own object."""

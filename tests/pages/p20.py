@@ -17,22 +17,9 @@ from cutlass import cute
 from cutlass.cute.runtime import from_dlpack, load_module
 
 from tests.pages.table import right, wrong
-from tutorlib.models.compiling import DirectCall, compiled_for
 
 
 @right("20.1")
-def as_a_dictionary(calls):
-    """Counts what was not there yet."""
-    kept = {}
-    for dtype, shape, stride, align, marked, factor in calls:
-        leading = stride.index(1)
-        sizes = [None if marked in ("layout", mode) else size for mode, size in enumerate(shape)]
-        pitch = stride if marked == "static" else None
-        kept[(dtype, align, marked, tuple(sizes), leading, pitch, type(factor).__name__, str(factor))] = True
-    return len(kept)
-
-
-@right("20.2")
 def as_bytes(tensors, constants, arch):
     """Text throughout."""
 
@@ -43,7 +30,7 @@ def as_bytes(tensors, constants, arch):
     return repr([arch, *map(says, tensors), *map(repr, constants)])
 
 
-@right("20.3")
+@right("20.2")
 class BeginsAndEnds:
     """A capture without the block, and one dictionary of graphs in another."""
 
@@ -74,7 +61,7 @@ def now():
     return CUstream(torch.cuda.current_stream().cuda_stream)
 
 
-@wrong("20.3", "unlike the course's", lesson=True)
+@wrong("20.2", "unlike the course's", lesson=True)
 def without_a_graph(compile, key):
     """Launches for every input."""
     compiled = {}
@@ -89,7 +76,7 @@ def without_a_graph(compile, key):
     return call
 
 
-@wrong("20.3", "unlike the course's")
+@wrong("20.2", "unlike the course's")
 def captures_each_time(compile, key):
     """A graph for every call."""
     compiled = {}
@@ -108,7 +95,7 @@ def captures_each_time(compile, key):
     return call
 
 
-@wrong("20.3", "unlike the course's")
+@wrong("20.2", "unlike the course's")
 def copies_in_the_capture(compile, key):
     """The copy is in the graph, and copies the first x."""
     graphs, compiled = {}, {}

@@ -155,4 +155,4 @@ def test_at_the_bounds_nothing_is_said():
 
 
 def test_what_is_no_function_is_told_so():
-    assert "is not a function" in find("20.3").grade(3).message
+    assert "is not a function" in find("20.2").grade(3).message

@@ -1,7 +1,6 @@
-"""Exercises of notebook 18: fused epilogues, an operator for torch, and a split over two GPUs."""
+"""Exercises of notebook 18: fused epilogues."""
 
 from collections.abc import Sequence
-from functools import partial
 from math import prod
 from random import Random
 from typing import Any
@@ -15,9 +14,9 @@ from tutorlib.checking.randomness import beside
 from tutorlib.checking.values import Case, law
 from tutorlib.exercises.judges import p18 as judge
 from tutorlib.exercises.values import case_exercise
-from tutorlib.problems.fused import gelu, linear_add, linear_gelu, linear_swiglu, tile_amax
+from tutorlib.problems.fused import gelu, linear_swiglu, of_images, tile_amax
 
-# 18.4: the layout of interleaved weights.
+# 18.3: the layout of interleaved weights.
 
 MOST_ROWS = 2**20  # listed one by one; the largest weights here have a few hundred
 
@@ -59,12 +58,10 @@ def interleaves(name: str, known: Sequence[tuple[int, int]], widths: Sequence[in
 
 
 SHAPES = ((65, 104, 40), (130, 72, 96), (64, 64, 64))  # 2×2 tiles with edges everywhere, 3×2, and one that fits
-FITTING = ((64, 128, 32),)  # what is not about edges is simulated without them, in a tenth of the time
 GATED = ((65, 128, 40), (64, 64, 64))
 EXPONENTIAL = "tanh|ex2"  # one for each result is enough for GELU and for silu
 FUSED = "ampere.fused"
 
-fused_exercise = partial(CuteExercise.of, shapes=SHAPES)
 EXERCISES: tuple[Exercise, ...] = (
     CuteExercise.of(
         ("18.1", "gelu", 2),
@@ -74,23 +71,14 @@ EXERCISES: tuple[Exercise, ...] = (
         rules=(issued(EXPONENTIAL) <= 16,),
         library=of_course(FUSED, "gelu"),
     ),
-    fused_exercise(
-        ("18.2", "every_row", 2),
-        problem=linear_gelu(),
-        simulated_shapes=(*FITTING, (65, 64, 32)),  # `rows` is not always a tile's
+    CuteExercise.of(
+        ("18.2", "every_image", 3),
+        problem=of_images(),
+        shapes=((128, 72, 40, 4), (128, 64, 32, 2), (256, 64, 32, 2)),
         part=inside(judge.with_bias_matrix, "as_matrix", jit=False),
-        library=of_course(FUSED, "every_row"),
-    ),
-    fused_exercise(
-        ("18.3", "fetch", 4),
-        problem=linear_add(),
-        simulated_shapes=SHAPES[:1],
-        part=inside(judge.with_fetch, "fetch", jit=False),
-        rules=(issued("ld.global") <= 400, issued("bar.sync") <= 64),  # each element once, no barrier of its own
-        library=of_course(FUSED, "fetch_operand"),
     ),
     CuteExercise.of(
-        ("18.6", "tile_amax", 4),
+        ("18.5", "tile_amax", 4),
         problem=tile_amax((64, 64)),
         shapes=SHAPES,
         simulated_shapes=((130, 72, 40),),  # six tiles in which all warps have rows
@@ -98,13 +86,13 @@ EXERCISES: tuple[Exercise, ...] = (
         rules=(issued("bar.sync") <= 120, issued("shfl") <= 144),  # what one barrier and five shuffles take
     ),
     case_exercise(
-        ("18.4", "interleaving", 2),
+        ("18.3", "interleaving", 2),
         interleaves("pieces of 8, as on Hopper", ((16, 8), (32, 8), (14336, 8)), (8,)),
         interleaves("pieces of 32, as here", ((64, 32), (160, 32)), (32,)),
         interleaves("single rows, and one piece", ((6, 1), (4, 2), (24, 24)), (1, 2, 3)),
     ),
     CuteExercise.of(
-        ("18.5", "gated", 3),
+        ("18.4", "gated", 3),
         problem=linear_swiglu(32),
         shapes=GATED,
         part=inside(judge.with_gate, "activate", jit=False),

@@ -19,27 +19,20 @@ KERNELS, LAYER = "tutorlib.kernels", "layers"
 
 
 def by_autograd(grad: "Tensor", *leaves_and_gemm: Any) -> "tuple[Tensor, ...]":
-    """The gradients of a linear layer, or with a bias of GELU of it; gemm's factor is on all products."""
+    """The gradients of a linear layer; gemm's factor is on all products."""
     import torch
 
     *leaves, gemm = leaves_and_gemm
-    x, weight, *bias = (one.detach().requires_grad_() for one in leaves)
-    gemm.done += [x.numel() * len(weight)] * (3 if bias else 2)
-    y = gemm.factor * (x @ weight.mT)
-    y = torch.nn.functional.gelu(y + bias[0], approximate="tanh") if bias else y
-    return torch.autograd.grad(y, (x, weight, *bias), grad)
+    x, weight = (one.detach().requires_grad_() for one in leaves)
+    gemm.done += [x.numel() * len(weight)] * 2
+    return torch.autograd.grad(gemm.factor * (x @ weight.mT), (x, weight), grad)
 
 
-def differentiates(x: Shape, weight: Shape, biased: bool = False, scale: float = 1.0) -> Case:
-    """biased: of GELU of the layer with a bias. scale: of x."""
-
+def differentiates(x: Shape, weight: Shape) -> Case:
     def draw(rng: Random) -> tuple:
-        shapes = (*x[:-1], weight[0]), x, weight, *([weight[:1]] if biased else [])
-        grad, of_x, *others = judge.draw_tensors(rng, *shapes)
-        return rng.uniform(0.3, 0.7), grad, scale * of_x, *others
+        return rng.uniform(0.3, 0.7), *judge.draw_tensors(rng, (*x[:-1], weight[0]), x, weight)
 
-    name = f"x {x}, weight {weight}{', large numbers' if scale > 1 else ''}"
-    return as_the_course(name, judge.gradients, draw, lambda: by_autograd)
+    return as_the_course(f"x {x}, weight {weight}", judge.gradients, draw, lambda: by_autograd)
 
 
 def swaps(name: str) -> Case:
@@ -47,24 +40,6 @@ def swaps(name: str) -> Case:
         return name, rng.getrandbits(32), rng.uniform(0.5, 2.0)
 
     return as_the_course(name, judge.swapped_model, draw, partial(resolve_name, f"{KERNELS}.{LAYER}:use_kernels"))
-
-
-def shard(gate: "Tensor", up: "Tensor", down: "Tensor", rank: int, world: int) -> "tuple[Tensor, ...]":
-    if gate.shape[0] % world:
-        raise ValueError("features do not divide")
-    return *(one.chunk(world)[rank].clone() for one in (gate, up)), down.chunk(world, 1)[rank].contiguous().clone()
-
-
-def shards(name: str, *worlds: int) -> Case:
-    """worlds: numbers of ranks; 0: one that does not divide the features."""
-
-    def draw(rng: Random) -> tuple:
-        hidden, features, other = rng.randint(3, 20), 4 * rng.randint(2, 9), rng.choice((3, 5, 7))
-        features += 4 * (features % other == 0)
-        shapes = (features, hidden), (features, hidden), (hidden, features)
-        return judge.draw_tensors(rng, *shapes), [world or other for world in worlds]
-
-    return as_the_course(name, judge.shares, draw, lambda: shard)
 
 
 def registers(caller: str) -> Case:
@@ -125,23 +100,9 @@ EXERCISES = (
         differentiates((2, 5, 8), (4, 8)),
     ),
     case_exercise(("19.4", "use_kernels", 3), *map(swaps, judge.MODELS), library=of_course(LAYER, "use_kernels")),
-    case_exercise(
-        ("19.6", "shard", 3),
-        shards("one GPU, and two", 1, 2),
-        shards("four GPUs", 4),
-        shards("features that do not divide", 4, 0),
-    ),
-    case_exercise(
-        ("19.2", "linear_gelu_backward", 3),
-        differentiates((6, 4), (3, 4), biased=True),
-        differentiates((2, 3, 4, 5), (7, 5), biased=True),
-        differentiates((2, 5, 8), (8, 8), biased=True, scale=30.0),
-        differentiates((2, 5, 8), (4, 8), biased=True),
-        rounds("bf16", judge.rounded_gradients, (64, 24), (64, 16), (24, 16), (24,)),
-    ),
     case_exercise(("19.3", "register", 4), *map(registers, judge.CALLERS)),
     case_exercise(
-        ("19.5", "gate_gradient", 3),
+        ("19.2", "gate_gradient", 3),
         gates(6),
         gates(2, 3),
         rounds("bf16", judge.rounded_gate, (64, 32), (64, 64)),

@@ -1,25 +1,24 @@
-"""Exercises of notebook 20: what compiles again, is kept and replayed, starts early; structs, and PTX of one's own."""
+"""Exercises of notebook 20: what is kept and replayed, starts early; PTX of one's own."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tutorlib.checking.answer import Served
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.facts import issued
 from tutorlib.checking.library_use import of_course
 from tutorlib.checking.part import inside
-from tutorlib.checking.randomness import Drawn, beside, rng_of_run
+from tutorlib.checking.randomness import rng_of_run
 from tutorlib.checking.scenario import Record, record_of, recorded
 from tutorlib.checking.values import Case
 from tutorlib.exercises.judges import p20 as judge
-from tutorlib.exercises.values import case_exercise, value_exercise
+from tutorlib.exercises.values import case_exercise
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.kernels.compiled_once import cache_key
 from tutorlib.machine.features import TMA
-from tutorlib.models.compiling import DirectCall, compilations_of, struct_layout
 from tutorlib.problems.differences import Wrong
 from tutorlib.problems.problem import Operand, Problem, Shape
 
@@ -27,38 +26,7 @@ if TYPE_CHECKING:
     from torch import Generator, Tensor
 
 
-# 20.1 compilations_of ----------------------------------------------------------------------------------------------
-
-
-USUAL: dict[str, Sequence[Any]] = {"dtype": ("fp32",), "align": (16,), "marked": ("layout",), "factor": (2,)}
-
-
-def some_calls(**choices: Sequence[Any]) -> Drawn:
-    """Six arguments of `compilations_of`: calls that differ in their sizes and in these choices."""
-
-    def call(rng: Random) -> tuple:
-        m, n = rng.choice((8, 12)), rng.choice((16, 32, 48))
-        chosen = {name: rng.choice(some) for name, some in (USUAL | choices).items()}
-        return tuple(DirectCall(shape=(m, n), stride=rng.choice(((n, 1), (1, m))), **chosen))
-
-    def lists(rng: Random) -> list[tuple]:
-        return [([call(rng) for _ in range(rng.randint(8, 16))],) for _ in range(6)]
-
-    return Drawn(lists(Random(17)), lists)
-
-
-COUNTED = {
-    "static layouts": some_calls(marked=("static",)),
-    "mark_layout_dynamic": some_calls(),
-    "one dynamic mode": some_calls(marked=(0, 1)),
-    "dtypes and alignments": some_calls(dtype=("fp32", "fp16", "bf16"), align=(4, 16)),
-    "constants": some_calls(factor=(2, 3, 4, 5)),
-    "constants that Python takes for equal": some_calls(factor=(1, 1.0, True, 2, 2.0, -1, -2)),
-    "all of them": some_calls(marked=("static", "layout", 0, 1), factor=(1, 1.0, 2)),
-}
-
-
-# 20.2: calls whose keys are compared ------------------------------------------------------------------------------
+# 20.1: calls whose keys are compared ------------------------------------------------------------------------------
 
 
 def matrix(rows: int = 8, columns: int = 64, dtype: str = "float16", pitch: int = 0, skip: int = 0) -> "Tensor":
@@ -162,7 +130,7 @@ def keys_case(name: str, draw: Callable[[Random], list[judge.Given]]) -> Case:
     return Case(name, judged)
 
 
-# Cases of 20.3: what happens in calls.
+# Cases of 20.2: what happens in calls.
 
 
 def graphs(name: str, kinds: str, *parts: str) -> Case:
@@ -198,22 +166,6 @@ PAIR = Problem(
 )
 
 
-# 20.5 struct_layout ---------------------------------------------------------------------------------------------
-
-SCALARS = [((1, 1), (8, 8), (2, 2), (4, 4)), ((4, 4), (1, 1), (1, 1), (8, 8)), ((8, 8), (4, 4))]
-ARRAYS = [((6, 2), (16, 128), (4, 4)), ((24, 8), (24, 8), (32_768, 1024), (16_384, 1024))]
-LAST = [((1024, 1024), (8, 8)), ((8, 8), (1, 1)), ((5, 1),), ((12, 4), (0, 8))]
-
-
-def some_members(rng: Random) -> tuple:
-    """An argument of `struct_layout`."""
-    members = ((rng.randint(1, 99), 2 ** rng.randint(0, 8)) for _ in range(rng.randint(2, 6)))
-    return (tuple(members),)
-
-
-MEMBERS = {"scalars": SCALARS, "arrays and alignments": ARRAYS, "the end": LAST}
-
-
 @dataclass(frozen=True)
 class OnIntegers(Problem):
     """Inputs of random int32."""
@@ -239,14 +191,8 @@ MAJORITY = OnIntegers(
 
 
 EXERCISES = (
-    value_exercise(
-        ("20.1", "compilations_of", 3),
-        compilations_of,
-        COUNTED,
-        library={name: f"tutorlib.models.compiling:{name}" for name in ("compilations_of", "compiled_for")},
-    ),
     case_exercise(
-        ("20.2", "cache_key", 4),
+        ("20.1", "cache_key", 4),
         keys_case("dtypes", dtypes),
         keys_case("layouts", layouts),
         keys_case("alignment", alignments),
@@ -255,7 +201,7 @@ EXERCISES = (
         library=of_course("compiled_once", "cache_key"),
     ),
     case_exercise(
-        ("20.3", "replayed", 5),
+        ("20.2", "replayed", 5),
         graphs("one call", "a", "launches in each graph", "y"),
         graphs(
             "one shape",
@@ -266,7 +212,7 @@ EXERCISES = (
         graphs("two keys", "aAaA", "number of compilations", "launches in each graph", "y"),
     ),
     CuteExercise.of(
-        ("20.4", "scale_kernel", 4),
+        ("20.3", "scale_kernel", 4),
         needs=TMA,  # PDL came with it
         problem=PAIR,
         patterned=False,
@@ -275,14 +221,8 @@ EXERCISES = (
         faults=(judge.late_weights,),
         rules=(issued("ld.global") <= 192, issued("st.global") <= 128, issued("bar.sync|bar.warp.sync") <= 0),
     ),
-    value_exercise(
-        ("20.5", "struct_layout", 2),
-        struct_layout,
-        {name: beside([(members,) for members in lists], some_members) for name, lists in MEMBERS.items()},
-        library={"struct_layout": "tutorlib.models.compiling:struct_layout"},
-    ),
     CuteExercise.of(
-        ("20.6", "majority, by lop3", 3),
+        ("20.4", "majority, by lop3", 3),
         problem=MAJORITY,
         shapes=((1,), (1000,), (4096,)),
         dynamic=True,

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cache, partial
 from itertools import chain, product
+from operator import mul
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import cuda.tile as ct
 import cutlass
@@ -45,7 +45,6 @@ from tutorlib.kernels.hopper.fused import (
     PIECE,
     SWIGLU,
     Fusion,
-    choose_fused,
     launch_fused,
     linear_swiglu,
 )
@@ -665,73 +664,72 @@ FEW_PAIRS = 12  # a reference takes twenty times as long as what it checks
 HIDDEN, FEATURES = LLAMA_8B
 FUSED = ((4096, FEATURES, HIDDEN), (8192, 8192, 8192))
 PINGPONG = HopperConfig((128, 192, 64), "pingpong", cluster=(2, 1), zigzag=True, polls=True)
-ALONE = HopperConfig((128, 144, 64), "pingpong", stream_k=True, zigzag=True, polls=True)
 UNDER_LOOP = HopperConfig((128, 128, 64), "pingpong", cluster=(2, 2), stages=5, zigzag=True, polls=True)
 COOPERATIVE = HopperConfig(cluster=(2, 1), defer_stores=True, stream_k=True, zigzag=True, polls=True)
 
 
-def beside_plain(problem: Problem) -> Problem:
-    """The same beside notebook 15's GEMM of the same A and B, which rounds and nothing else."""
+def fused(
+    name: str, fusion: Fusion, problem: Problem, config: HopperConfig | None = None, other: str = "", by: Any = None
+) -> Candidate:
+    """The kernel, with the chosen configuration or this one, beside `by(c, a, b, operand)`, or the problem's baseline.
 
-    def baseline(c: Tensor, a: Tensor, b: Tensor, *others: Tensor) -> None:
-        torch_gemm.gemm(a, b, c if c.shape[1] == b.shape[0] else c.new_empty(a.shape[0], b.shape[0]))
-
-    return replace(problem, baseline=baseline, baseline_name="the plain GEMM")
-
-
-def fused(name: str, fusion: Fusion, problem: Problem, config: HopperConfig | None = None) -> Candidate:
-    """The kernel with this configuration, or with the chosen one. Points have it, and the plain GEMM's."""
+    other: the name of `by`.
+    """
 
     def host(a: Tensor, b: Tensor, *others: Tensor) -> None:
         *operand, c = others
         launch_fused(fusion, a, b, operand[0] if operand else None, c, config)
 
-    def configs(shape: Shape) -> dict[str, Any]:
-        sms = device.need_gpu().sms
-        chosen = config or choose_fused(*shape, sms, fusion)
-        return {"config": changed(chosen), "plain_config": changed(choose(*shape, sms))}
-
-    return by_host(name, host, needs=WGMMA, problem=problem, inspect=configs)
+    beside = replace(problem, baseline=by, baseline_name=other) if by else problem
+    return by_host(f"{name}, beside {beside.baseline_name}", host, needs=WGMMA, problem=beside)
 
 
 def fused_epilogues() -> Sweep:
-    """Each epilogue beside the plain GEMM, so that the ratio is what it costs; and beside torch's way."""
+    """Each epilogue beside the plain GEMM in the same configuration, so that the ratio is what it costs."""
     gelu, add = fused_problems.linear_gelu(), fused_problems.linear_add()
-    gated = fused_problems.linear_swiglu(PIECE)
-    candidates = (
-        fused("bias + GELU", BIAS_GELU, beside_plain(gelu)),
-        fused("bias + GELU, cooperative", BIAS_GELU, beside_plain(gelu), COOPERATIVE),
-        fused("residual", ADD, beside_plain(add)),
-        fused("residual, ping-pong, no clusters", ADD, beside_plain(add), ALONE),  # what the model alone would choose
-        fused("residual, D by TMA", ADD_BY_TMA, beside_plain(add), UNDER_LOOP),
-        fused("residual, D in the epilogue", ADD, beside_plain(add), UNDER_LOOP),
-        fused("SwiGLU", SWIGLU, beside_plain(gated)),
-        fused("bias + GELU beside torch.compile", BIAS_GELU, gelu),
-        fused("residual beside cuBLAS with beta = 1", ADD, add),
-        fused("residual, D by TMA beside cuBLAS with beta = 1", ADD_BY_TMA, add, UNDER_LOOP),
-        fused("SwiGLU beside torch", SWIGLU, gated),
+    gated, ungated = fused_problems.linear_swiglu(PIECE), fused_problems.linear_swiglu(PIECE, activated=False)
+    plain = cache(launcher)
+
+    def plainly(config: HopperConfig, c: Tensor, a: Tensor, b: Tensor, *others: Tensor) -> None:
+        (m, k), n = a.shape, b.shape[0]
+        plain(config, m, n, k)(a, b, c if c.shape[1] == n else c.new_empty(m, n))
+
+    def in_the_epilogue(c: Tensor, a: Tensor, b: Tensor, d: Tensor) -> None:
+        launch_fused(ADD, a, b, d, c, UNDER_LOOP)
+
+    kernels: tuple[tuple[str, Fusion, Problem, HopperConfig], ...] = (
+        ("bias + GELU, cooperative", BIAS_GELU, gelu, COOPERATIVE),
+        ("bias + GELU, ping-pong", BIAS_GELU, gelu, PINGPONG),
+        ("residual, cooperative", ADD, add, COOPERATIVE),
+        ("residual, ping-pong", ADD, add, UNDER_LOOP),
+        ("residual by TMA, ping-pong", ADD_BY_TMA, add, UNDER_LOOP),
+        ("SwiGLU, cooperative", SWIGLU, gated, COOPERATIVE),
+        ("gate · up, cooperative", replace(SWIGLU, op=mul), ungated, COOPERATIVE),
     )
-    return Sweep(gelu, candidates, FUSED, pairs=FEW_PAIRS, seconds=60)
+    candidates = [fused(*one, "the plain GEMM", partial(plainly, one[-1])) for one in kernels]
+    candidates.append(fused(*kernels[4], "residual, ping-pong", in_the_epilogue))
+    return Sweep(gelu, tuple(candidates), FUSED, pairs=FEW_PAIRS, seconds=45)
 
 
 def fused_rivals() -> Sweep:
-    """GELU beside cuBLASLt's epilogue, and beside the plain GEMM as configured; a residual beside cuBLAS in place."""
+    """The chosen configurations beside torch's ways and cuBLAS'."""
     gelu, add = fused_problems.linear_gelu(), fused_problems.linear_add()
-    sums, plain = cache(lambda shape: torch.zeros(shape, dtype=torch.bfloat16, device="cuda")), cache(launcher)
-    rivals: list[tuple[str, str, Fusion, Problem, HopperConfig | None, Callable[..., Any]]] = [
-        ("bias + GELU", "cuBLASLt's epilogue", BIAS_GELU, gelu, None,
-         lambda c, a, b, bias: torch._addmm_activation(bias, a, b.mT, use_gelu=True, out=c)),
-        *((name, "cuBLAS in place", op, add, config, lambda c, a, b, d: sums(c.shape).addmm_(a, b.mT))
-          for name, op, config in (("residual", ADD, None), ("residual, D by TMA", ADD_BY_TMA, UNDER_LOOP))),
-        *((f"bias + GELU, {name}", f"the plain GEMM, {name}", BIAS_GELU, gelu, config,
-           lambda c, a, b, bias, of=config: plain(of, *c.shape, a.shape[1])(a, b, c))
-          for name, config in (("ping-pong", PINGPONG), ("cooperative", COOPERATIVE))),
-    ]  # fmt: skip
-    candidates = [
-        fused(f"{name}, beside {other}", op, replace(problem, baseline=by, baseline_name=other), config)
-        for name, other, op, problem, config, by in rivals
-    ]
-    return Sweep(gelu, tuple(candidates), FUSED, pairs=FEW_PAIRS, seconds=20)
+    sums = cache(lambda shape: torch.zeros(shape, dtype=torch.bfloat16, device="cuda"))
+
+    def by_lt(c: Tensor, a: Tensor, b: Tensor, bias: Tensor) -> None:
+        torch._addmm_activation(bias, a, b.mT, use_gelu=True, out=c)
+
+    def in_place(c: Tensor, a: Tensor, b: Tensor, d: Tensor) -> None:
+        sums(c.shape).addmm_(a, b.mT)
+
+    candidates = (
+        fused("bias + GELU", BIAS_GELU, gelu),
+        fused("bias + GELU", BIAS_GELU, gelu, None, "cuBLASLt's epilogue", by_lt),
+        fused("residual", ADD, add),
+        fused("residual", ADD, add, None, "cuBLAS in place", in_place),
+        fused("SwiGLU", SWIGLU, fused_problems.linear_swiglu(PIECE)),
+    )
+    return Sweep(gelu, candidates, FUSED, pairs=FEW_PAIRS, seconds=45)
 
 
 def halves(gate_up: Tensor) -> Sequence[Tensor]:
@@ -829,10 +827,6 @@ def mlp_training() -> Sweep:
     def gated(x: Tensor, gate_up: Tensor, down: Tensor) -> Tensor:
         return linear(swiglu_linear(x, gate_up), down)
 
-    def in_eager_torch(x: Tensor, gate_up: Tensor, down: Tensor, y: Tensor) -> None:
-        with patch.object(layers, "in_one_kernel", layers.gate_gradient):
-            of_gated(x, gate_up, down, y)
-
     whole = torch.nn.functional.linear
     torchs, of_gated = trained(plain(whole)), trained(gated, lambda both: (both,))
     problem, in_pieces = (
@@ -841,11 +835,104 @@ def mlp_training() -> Sweep:
     )
     candidates = (
         by_host("two GEMMs, the first gated", of_gated, needs=WGMMA, problem=in_pieces),
-        by_host("the same, gradient in eager torch", in_eager_torch, needs=WGMMA, problem=in_pieces),
         by_host("nn.Linear swapped", trained(plain(linear)), needs=WGMMA),
         by_host("torch.compile", trained(torch.compile(plain(whole))), needs=WGMMA),
     )
     return Sweep(problem, candidates, ((4096, HIDDEN, 2 * FEATURES),), pairs=FEW_PAIRS, seconds=20)
+
+
+def mlp_parts() -> Sweep:
+    """The parts of that step one by one, beside torch's; T tokens, H hidden, F features, G = 2F."""
+    sizes = {"T": 4096, "H": HIDDEN, "G": 2 * FEATURES, "F": FEATURES}
+
+    def product(name: str, first: str, second: str, torchs: Callable[..., Any]) -> Candidate:
+        """Of matrices with these modes, over the one that both have, by notebook 15's kernel, which copies neither."""
+        (over,) = {*first} & {*second}
+
+        def along(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+            """(M, K) and (N, K)."""
+            return a if first[1] == over else a.mT, b if second[1] == over else b.mT
+
+        def by_kernel(a: Tensor, b: Tensor, out: Tensor) -> None:
+            torch_gemm.gemm(*along(a, b), out)
+
+        problem = Problem(
+            name=name,
+            dims="".join(sizes),
+            inputs=(Operand("a", first, "bf16", pattern="identity"), Operand("b", second, "bf16", variance=over)),
+            output=Operand("out", (first + second).replace(over, ""), "bf16"),
+            reference=lambda a, b: GEMM.reference(*along(a, b)),
+            bound=lambda result, inputs, out: accumulation(result, along(*inputs), out),
+            baseline=lambda out, a, b: torchs(a, b, out),
+            baseline_name="torch",
+            flops=lambda shape: 2 * math.prod(sizes[mode] for mode in {*first, *second}),
+        )
+        return by_host(name, by_kernel, needs=WGMMA, problem=problem)
+
+    def in_turn(a: Tensor, b: Tensor, out: Tensor) -> None:
+        """gate's and up's product, each of a weight of its own."""
+        for weight, one in zip(halves(b), out.view(2, len(a), -1), strict=True):
+            torch.mm(a, weight.mT, out=one)
+
+    def added(a: Tensor, b: Tensor, out: Tensor) -> None:
+        of_gate, of_up = (torch.mm(grad, w) for grad, w in zip(a.view(2, len(a), -1), halves(b), strict=True))
+        torch.add(of_gate, of_up, out=out)
+
+    def of_weights(a: Tensor, b: Tensor, out: Tensor) -> None:
+        for grad, one in zip(a.view(2, len(a), -1), halves(out), strict=True):
+            torch.mm(grad.mT, b, out=one)
+
+    def gradient() -> Candidate:
+        kept: dict[int, tuple[Tensor, ...]] = {}
+
+        def baseline(out: Tensor, grad: Tensor, both: Tensor) -> None:
+            """gate, up and silu(gate) are in memory."""
+            if both.data_ptr() not in kept:
+                gate, up = (half.contiguous() for half in both.chunk(2, 1))
+                kept[both.data_ptr()] = gate, up, silu(gate)
+            gate, up, activated = kept[both.data_ptr()]
+            torch.ops.aten.silu_backward(grad * up, gate), grad * activated
+
+        def by_compiler(grad: Tensor, both: Tensor, out: Tensor) -> None:
+            out.copy_(layers.gate_gradient(grad, both))
+
+        problem = Problem(
+            name="∂L/∂both, compiled",
+            dims="".join(sizes),
+            inputs=(Operand("grad", "TF", "bf16"), Operand("both", "TG", "bf16")),
+            output=Operand("out", "TG", "bf16"),
+            reference=layers.gate_gradient,
+            bound=lambda result, inputs, out: UNIT_ROUNDOFF[out] * (2 * result.abs() + 0.5),
+            baseline=baseline,
+            baseline_name="torch",
+        )
+        return by_host(problem.name, torch.compile(by_compiler, dynamic=True), problem=problem)
+
+    def transposed(matrix: str, modes: str) -> Candidate:
+        problem = replace(
+            copy("bf16"),
+            name=f"{matrix}, transposed",
+            dims="".join(sizes),
+            inputs=(Operand("a", modes, "bf16"),),
+            output=Operand("out", modes[::-1], "bf16"),
+            reference=lambda a: a.mT.contiguous(),
+            baseline=lambda out, a: out.view(a.shape).copy_(a),
+            baseline_name="copied as it is",
+        )
+        return by_host(problem.name, lambda a, out: out.copy_(a.mT), problem=problem)
+
+    products = (
+        product("∂L/∂h = ∂L/∂y · down", "TH", "HF", lambda a, b, out: torch.mm(a, b, out=out)),
+        product("∂L/∂down = (∂L/∂y)ᵀ · h", "TH", "TF", lambda a, b, out: torch.mm(a.mT, b, out=out)),
+        product("both = x · gate_upᵀ", "TH", "GH", in_turn),
+        product("∂L/∂x = ∂L/∂both · gate_up", "TG", "GH", added),
+        product("∂L/∂gate_up = (∂L/∂both)ᵀ · x", "TG", "TH", of_weights),
+    )
+    others = (
+        gradient(),
+        *(transposed(*one) for one in (("gate_up", "GH"), ("∂L/∂both", "TG"), ("x", "TH"))),
+    )
+    return Sweep(GEMM, (*products, *others), (tuple(sizes.values()),), pairs=FEW_PAIRS, seconds=60)
 
 
 # Notebooks 22 and 23: attention, beside torch's -----------------------------------------------------------------------
@@ -1024,6 +1111,7 @@ SWEEPS: dict[str, Callable[[], Sweep]] = {
     "fused_rivals": fused_rivals,
     "mlp_forward": mlp_forward,
     "mlp_training": mlp_training,
+    "mlp_parts": mlp_parts,
     "attention_full": lambda: attention(causal=False),
     "attention_causal": lambda: attention(causal=True),
     "attention_shapes": lambda: attention_shapes(causal=False),

@@ -18,19 +18,16 @@ from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.ampere.fused import (
     CONFIG,
     Fusion,
-    add,
     bias_gelu,
-    fetch_operand,
     gated,
     make_elementwise,
     make_fused,
     make_gated,
-    whole_matrix,
 )
 from tutorlib.kernels.ampere.gemm import make_gemm
 from tutorlib.kernels.ampere.main_loops import single_buffer
 from tutorlib.kernels.ampere.thread_share import Accumulators
-from tutorlib.kernels.hopper.fused import BIAS_GELU, SWIGLU, LoadedStores, launch_fused, of_halves
+from tutorlib.kernels.hopper.fused import BIAS_GELU, SWIGLU, launch_fused, of_halves
 from tutorlib.kernels.layers import (
     LLAMA_8B,
     PIECE,
@@ -46,11 +43,11 @@ from tutorlib.kernels.layers import (
 )
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
-from tutorlib.measuring.launchers import CuteLauncher, HostLauncher
+from tutorlib.measuring.launchers import HostLauncher
 from tutorlib.measuring.timing import paired
 from tutorlib.measuring.trusted import measure
 from tutorlib.notebook.measured import show_ratio
-from tutorlib.problems.fused import linear_add, linear_gelu, linear_swiglu
+from tutorlib.problems.fused import linear_gelu, linear_swiglu
 from tutorlib.simulate.ptx.languages.cute import compile_with_lines, simulate_host
 
 if TYPE_CHECKING:
@@ -62,7 +59,6 @@ __all__ = [  # what the page imports
     "Fusion",
     "KernelLinear",
     "LlamaMLP",
-    "LoadedStores",
     "linear",
     "make_elementwise",
     "make_gemm",
@@ -145,13 +141,8 @@ class Simulated:
         simulate_host(self.compiled(*map(TensorSpec.like, tensors)), named)
 
 
-def show_fused_speeds(
-    gelu_kernel: Callable[..., Any], gate_kernel: Callable[..., Any], fetch: Callable[..., Any]
-) -> "DataFrame | None":
-    """The reader's two kernels, timed on this machine's Hopper GPU beside the course's epilogues and torch's ways.
-
-    fetch: of a residual's elements, timed in notebook 10's kernel, as the course's is.
-    """
+def show_fused_speeds(gelu_kernel: Callable[..., Any], gate_kernel: Callable[..., Any]) -> "DataFrame | None":
+    """The reader's two kernels, timed on this machine's Hopper GPU beside the course's epilogues and torch's ways."""
     import pandas
 
     if reason := device.why_not(WGMMA):
@@ -167,10 +158,6 @@ def show_fused_speeds(
         for beside in (problem, replace(problem, baseline=course, baseline_name="the course's")):
             measured = measure(beside, HostLauncher(kernel), TIMED)
             rows[name, beside.baseline_name] = {"µs": f"{measured.median_us:,.1f}", "speed": show_ratio(measured)}
-    for name, one in ("your fetch", fetch), ("fetch_operand", fetch_operand):
-        host = make_fused(Fusion(add, whole_matrix, one))
-        measured = measure(linear_add(), CuteLauncher(host, linear_add()), TIMED)
-        rows[f"residual, {name}", "cuBLAS"] = {"µs": f"{measured.median_us:,.1f}", "speed": show_ratio(measured)}
     index = pandas.MultiIndex.from_tuples(rows, names=["your kernel", "baseline"])
     return pandas.concat({device.need_gpu().name: pandas.DataFrame(list(rows.values()), index=index)}, axis="columns")
 

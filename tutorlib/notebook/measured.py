@@ -4,12 +4,10 @@ A ratio has the distance to its quartiles beside it; a gain smaller than the spr
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.exercises import find
-from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.measuring.results import (
     NoData,
     Point,
@@ -40,7 +38,6 @@ NOTES = {  # mark → its explanation, above a table that has it
     "within noise": "within noise: smaller than the spread of the two measurements",
     ROUGHLY: f"{ROUGHLY}: the pairs spread by more than {NOISE:.0%}; do not rely on it",
 }
-PLAIN = "the plain GEMM"
 
 
 def show_ladder(*numbers: str) -> "DataFrame | None":
@@ -88,17 +85,15 @@ def ladder_of(found: Results, *numbers: str) -> dict[str, dict[str, str]]:
 # Tables ---------------------------------------------------------------------------------------------------------------
 
 
-def tables(
-    name: str, rows_of: Callable[[SweepResults], Rows], labels: Sequence[str] = (), gpu: str = ""
-) -> "DataFrame | None":
+def tables(name: str, rows_of: Callable[[SweepResults], Rows], labels: Sequence[str] = ()) -> "DataFrame | None":
     """A sweep's table for each GPU, its regime above it; if nothing was measured, None after a line that says so.
 
-    labels: the headings of the rows' labels. gpu: only of GPUs whose name has this.
+    labels: the headings of the rows' labels.
     """
     import pandas
 
     try:
-        everything = [swept for swept in all_sweep_results(name) if gpu in swept.gpu]
+        everything = all_sweep_results(name)
     except NoData as error:
         print(f"{name}: {error}")
         return None
@@ -259,33 +254,9 @@ def show_counts(name: str, over: str, **counters: str | tuple[str, ...]) -> "Dat
     return tables(name, rows)
 
 
-def show_costs(name: str, gpu: str = "", kernels: Sequence[str] = ()) -> "DataFrame | None":
-    """Time, and speed as a fraction of the baseline's; of epilogues, configuration and time added to the plain GEMM's.
-
-    gpu: as `tables` takes it. kernels: those of an epilogue sweep that are shown; by default all.
-    """
-    if name == "fused_epilogues":
-        return tables(name, partial(epilogue_rows, kernels=kernels), ("shape", "kernel", "configuration"), gpu)
-    return tables(name, layer_rows, ("", "kernel"), gpu)
-
-
-def epilogue_rows(swept: SweepResults, kernels: Sequence[str] = ()) -> Rows:
-    rows: Rows = []
-    for shape in swept.shapes:
-        beside: dict[str, dict[str, Measurement]] = {}  # kernel → baseline → measurement
-        configs = {PLAIN: named_config(swept.at(shape)[0].facts["plain_config"])}
-        for point in swept.at(shape):
-            kernel, _, _ = point.name.partition(" beside ")
-            beside.setdefault(kernel, {})[point.measurement.baseline] = point.measurement
-            configs[kernel] = named_config(point.facts["config"])
-        plain_us = median(by[PLAIN].baseline_us for by in beside.values())
-        rows.append(((size(shape), PLAIN, configs[PLAIN]), {"µs": f"{plain_us:,.1f}"}))
-        for kernel in kernels or beside:
-            plain, *others = beside[kernel].values()
-            cells = time_of(plain) | {"time added": f"{1 / plain.ratio - 1:+.1%} ±{plain.spread / 2:.1%}"}
-            cells["beside"] = ", ".join(f"{show_ratio(other)} of {other.baseline}" for other in others)
-            rows.append(((size(shape), kernel, configs[kernel]), cells))
-    return rows
+def show_costs(name: str) -> "DataFrame | None":
+    """Time, and speed as a fraction of the baseline's, by the number of tokens."""
+    return tables(name, layer_rows, ("", "kernel"))
 
 
 def layer_rows(swept: SweepResults) -> Rows:
@@ -301,14 +272,6 @@ def layer_rows(swept: SweepResults) -> Rows:
 
 def time_and_speed(point: Point) -> dict[str, str]:
     return time_of(point.measurement) | {"speed": show_ratio(point.measurement)}
-
-
-def named_config(changed: dict[str, Any]) -> str:
-    """A configuration, given by what differs from the default one: "ping-pong 128×192 2×1 stream-K"."""
-    config = HopperConfig(**changed)
-    schedule = "ping-pong" if config.schedule == "pingpong" else config.schedule
-    stream_k = ("stream-K",) if config.stream_k else ()
-    return " ".join((schedule, by(config.tile[:2]), by(config.cluster), *stream_k))
 
 
 def show_figure(name: str) -> "Image | None":

@@ -80,6 +80,28 @@ def linear_gelu() -> Problem:
     )
 
 
+def of_images() -> Problem:
+    """`linear_gelu` of G images with M / G rows each, where bias (G, N) has a row for each image; (M, N, K, G)."""
+    alone = linear_gelu()
+
+    def by_row(a: "Tensor", b: "Tensor", bias: "Tensor") -> "tuple[Tensor, Tensor, Tensor]":
+        return a, b, bias.repeat_interleave(len(a) // len(bias), 0)
+
+    def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: Any) -> "Tensor":
+        assert alone.bound is not None
+        return alone.bound(result, by_row(*inputs), out)
+
+    return replace(
+        alone,
+        name="linear_gelu_of_images",
+        dims="MNKG",
+        inputs=(*alone.inputs[:2], Operand("bias", "GN", "bf16")),
+        reference=lambda *inputs: alone.reference(*by_row(*inputs)),
+        bound=bound,
+        flops=lambda shape: alone.flops(shape[:3]),
+    )
+
+
 def linear_add() -> Problem:
     """C (M, N) = A·Bᵀ + D, where D is (M, N); bf16, rounded once. The baseline copies D to C, then cuBLAS adds."""
     plain = gemm("bf16")
@@ -100,9 +122,10 @@ def linear_add() -> Problem:
     )
 
 
-def linear_swiglu(width: int) -> Problem:
+def linear_swiglu(width: int, activated: bool = True) -> Problem:
     """C (M, N / 2) = silu(gate) · up, where `width` columns of gate and of up stand in turn in A·Bᵀ (M, N); bf16.
 
+    activated: by silu; otherwise C = gate · up.
     N is a multiple of 2·width. The baseline is torch's, on the two halves of B: the same work, in another order.
     """
     plain = gemm("bf16")
@@ -115,7 +138,7 @@ def linear_swiglu(width: int) -> Problem:
         from torch.nn.functional import silu
 
         gate, up = gate_and_up(a @ b.mT)
-        return silu(gate) * up
+        return (silu(gate) if activated else gate) * up
 
     def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: Any) -> "Tensor":
         a, b = inputs
@@ -133,7 +156,7 @@ def linear_swiglu(width: int) -> Problem:
 
     return replace(
         plain,
-        name=f"linear_swiglu_{width}",
+        name=f"linear_swiglu_{width}" if activated else "linear_product",
         output=Operand("c", "MN", "bf16", blocks=(1, 2)),
         reference=reference,
         bound=bound,

@@ -1,4 +1,4 @@
-"""How answers of page 18 are judged: kernels around an epilogue's functions, and scenarios around layers of torch.
+"""How answers of page 18 are judged: kernels around an epilogue's functions.
 
 The sandbox shows this module, and nothing else of the page.
 """
@@ -22,21 +22,17 @@ def with_bias_matrix(filled: Filled) -> HostFunction:
     from tutorlib.kernels.ampere.fused import Fusion, bias_gelu, make_fused
 
     def as_matrix(bias: cute.Tensor, rows: int) -> cute.Tensor:
-        got = require_extents(filled["as_matrix"](bias, rows), (rows, cute.size(bias)))
-        for row, column in ((1, 0), (0, 1)):
-            at = cute.crd2idx((row, column), got.layout)
-            if isinstance(at, int) and at != column:
-                what = f"in the matrix that it returns, element {(row, column)} is at offset {at} of the bias"
-                raise ValueError(f"{what}; it should be at offset {column}, as in every row")
+        images, columns = bias.shape
+        tokens = rows // images
+        got = require_extents(filled["as_matrix"](bias, tokens), (rows, columns))
+        for row, column in ((1, 0), (0, 1), (tokens - 1, 0), (tokens, 0), (tokens, 1)):
+            at, wanted = cute.crd2idx((row, column), got.layout), row // tokens * columns + column
+            if isinstance(at, int) and at != wanted:
+                what = f"with {tokens} tokens an image, element {(row, column)} of its matrix is at offset {at}"
+                raise ValueError(f"{what} of the bias; it should be at offset {wanted}")
         return got
 
     return make_fused(Fusion(bias_gelu, as_matrix=as_matrix))
-
-
-def with_fetch(filled: Filled) -> HostFunction:
-    from tutorlib.kernels.ampere.fused import Fusion, add, make_fused, whole_matrix
-
-    return make_fused(Fusion(add, whole_matrix, filled["fetch"]))
 
 
 def with_gate(filled: Filled) -> HostFunction:

@@ -26,20 +26,19 @@ class LayerFlaw(FailureKind):
 
 
 def gradients(answer: Served, factor: float, *tensors: "Tensor") -> Record:
-    """19.1, 19.2: the gradients that an answer makes by a gemm with this factor, and M·N·K of each product.
+    """19.1: the gradients that an answer makes by a gemm with this factor, and M·N·K of each product.
 
-    tensors: the result's gradient, x, weight and perhaps bias. The answer gets the first two with columns contiguous.
+    tensors: the result's gradient, x and weight. The answer gets the first two with columns contiguous.
     """
     import torch
 
     gemm = RowGemm(factor)
     turned = [one.movedim(-1, 0).contiguous().movedim(0, -1) for one in tensors[:2]]
     got = answer(*turned, *tensors[2:], gemm)
-    names = [f"the gradient of {name}" for _, name in zip(tensors[1:], ("x", "weight", "bias"), strict=False)]
-    if not isinstance(got, tuple | list) or [isinstance(one, torch.Tensor) for one in got] != [True] * len(names):
+    if not isinstance(got, tuple | list) or [isinstance(one, torch.Tensor) for one in got] != [True] * 2:
         return {"the result": repr(got)[:200]}
-    tuple_of = f"a tuple of {len(names)} tensors"
-    return {"the result": tuple_of, "M·N·K of its products": gemm.done, **dict(zip(names, got, strict=True))}
+    parts = dict(zip(("the gradient of x", "the gradient of weight"), got, strict=True))
+    return {"the result": "a tuple of 2 tensors", "M·N·K of its products": gemm.done, **parts}
 
 
 def rounded(got: Any, exact: "Tensor", most: float) -> Record:
@@ -53,24 +52,13 @@ def rounded(got: Any, exact: "Tensor", most: float) -> Record:
     return {"result": str(got.dtype).removeprefix("torch."), "error": error}
 
 
-def rounded_gradients(answer: Served, grad: "Tensor", x: "Tensor", weight: "Tensor", bias: "Tensor") -> Record:
-    """19.2: the gradient of x in bf16, beside that of the same numbers in fp64."""
-    import torch
-
-    given = answer(grad, x, weight, bias, RowGemm())
-    leaf, *wide = (one.double() for one in (x, weight, bias))
-    y = torch.nn.functional.gelu(torch.nn.functional.linear(leaf.requires_grad_(), *wide), approximate="tanh")
-    (exact,) = torch.autograd.grad(y, leaf, grad.double())
-    return rounded(given[0] if isinstance(given, tuple | list) and given else given, exact, 0.0035)
-
-
 def gradient_of_gate(answer: Served, grad: "Tensor", both: "Tensor") -> Record:
-    """19.5"""
+    """19.2"""
     return {"result": answer(grad, both), "result for 2 · grad": answer(2 * grad, both)}
 
 
 def rounded_gate(answer: Served, grad: "Tensor", both: "Tensor") -> Record:
-    """19.5: the same in bf16."""
+    """19.2: the same in bf16."""
     from tutorlib.kernels.layers import gate_gradient
 
     return rounded(answer(grad, both), gate_gradient(grad.double(), both.double()), 0.0024)
@@ -140,34 +128,6 @@ def swapped_model(answer: Served, name: str, seed: int, factor: float) -> Record
         "parameter": {path: same is parameters.get(path) for path, same in made.named_parameters()},
         "result": result,
     }
-
-
-def shares(answer: Served, weights: "list[Tensor]", worlds: list[int]) -> Record:
-    """19.6: for some numbers of ranks their shares of an MLP's gate, up and down."""
-    import torch
-
-    given = {one.untyped_storage().data_ptr() for one in weights}
-
-    def keeps_more(part: "Tensor") -> bool:
-        """Whether it keeps much more memory than it needs; all three parts may be in one."""
-        memory = part.untyped_storage()
-        return memory.data_ptr() in given or memory.nbytes() > 3 * part.nbytes
-
-    record: Record = {part: {} for part in ("error", "share", "strides", "memory")}
-    for rank, world in ((rank, ranks) for ranks in worlds for rank in range(ranks)):
-        try:
-            parts = answer(*weights, rank, world)
-        except ValueError:
-            record["error"][f"rank {rank} of {world}"] = "a ValueError"
-            continue
-        if not isinstance(parts, tuple | list) or [isinstance(one, torch.Tensor) for one in parts] != [True] * 3:
-            raise WrongKind("it should return three tensors: the rank's gate, up and down.")
-        for name, one in zip(("gate", "up", "down"), parts, strict=True):
-            of = f"rank {rank} of {world}, {name}"
-            record["share"][of] = one
-            record["strides"][of] = "contiguous" if one.is_contiguous() else "others"
-            record["memory"][of] = "of a larger tensor" if keeps_more(one) else "its own"
-    return record
 
 
 OPERATORS = count()  # each has a name of its own

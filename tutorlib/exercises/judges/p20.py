@@ -28,7 +28,7 @@ def need_function(got: Any, task: str) -> Any:
     return got
 
 
-# 20.2: keys of calls --------------------------------------------------------------------------------------------------
+# 20.1: keys of calls --------------------------------------------------------------------------------------------------
 
 ARCH = "sm_90a"
 Given = tuple["list[Tensor]", tuple, str]  # what cache_key takes
@@ -55,7 +55,7 @@ def described(call: Given) -> str:
     return ", ".join([*said, *map(repr, constants), *([] if arch == ARCH else [arch])])
 
 
-# 20.3: launches compiled once, captured in CUDA graphs, and replayed for other inputs ---------------------------------
+# 20.2: launches compiled once, captured in CUDA graphs, and replayed for other inputs ---------------------------------
 #
 # Without a GPU torch.cuda is a stand-in on tensors in host memory, with CUDA's rules for streams, captures and replays.
 # Work runs when it is issued. A capture runs nothing: it keeps the launches on its stream, and torch's operations, for
@@ -288,7 +288,7 @@ def vectors(rng: Random, kinds: str) -> "list[Tensor]":
     ]
 
 
-# 20.4: the second of two kernels --------------------------------------------------------------------------------------
+# 20.3: the second of two kernels --------------------------------------------------------------------------------------
 
 
 class PdlFlaw(FailureKind):

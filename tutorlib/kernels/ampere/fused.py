@@ -75,21 +75,19 @@ def fetch_operand(acc: Accumulators) -> cute.Tensor:
 
 @dataclass(frozen=True)
 class Fusion:
-    """The parts of a fused GEMM, each of which may be the reader's.
+    """op: a thread's accumulators and the operand's elements for them, both fp32 → values of the same shape.
 
-    op: a thread's accumulators and the operand's elements for them, both fp32 → values of the same shape.
-    as_matrix: the operand, and M → a matrix of C's shape. fetch: a thread's share of it.
+    as_matrix: the operand, and M → a matrix of C's shape.
     """
 
     op: Callable[[Values, Values], Values]
     as_matrix: Callable[[cute.Tensor, int], cute.Tensor] = every_row
-    fetch: Callable[[Accumulators], cute.Tensor] = fetch_operand
 
     @property
     def epilogue(self) -> Epilogue:
         @cute.jit
         def epilogue(acc: Accumulators) -> None:
-            operand = self.fetch(acc)
+            operand = fetch_operand(acc)
             acc.tCrC.store(self.op(acc.tCrC.load(), operand.load()))
             store(acc)
 

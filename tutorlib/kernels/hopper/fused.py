@@ -215,7 +215,7 @@ def fusable(fusion: Fusion) -> tuple[HopperConfig, ...]:
     """The candidates that the epilogue can be put on: rows of C stay rows, and a block has all of a tile's K.
 
     One that reads a matrix needs clusters: the model assumes that L2 serves neighbors without one together, as it does
-    while they are in step, and each waits for its own rows (figures/data/sweeps/h200_fused_epilogues.json).
+    while they are in step, and each waits for its own rows.
     """
     plain = (config for config in candidates() if not config.transposed and config.split_k == 1)
     together = (config for config in plain if config.cluster_blocks > 1 or not fusion.work.fetched)
