@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from tests.pages.p09 import ADD
 from tests.simulate.cute_kernels import hello, stops_at_a_breakpoint
-from tests.stand_ins import H200, copied, multiplied
+from tests.stand_ins import H200, multiplied
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.ampere import fused
@@ -22,7 +22,6 @@ from tutorlib.kernels.ladder import AMPERE_RUNGS
 from tutorlib.kernels.layers import interleave
 from tutorlib.machine import device
 from tutorlib.measuring.results import all_sweep_results
-from tutorlib.models.hopper_gemm import Sm, gemm_time
 from tutorlib.notebook import fused_kernels, trials
 from tutorlib.notebook.fused_kernels import show_fused_speeds, with_epilogue, with_gate
 from tutorlib.notebook.launches import compile_in_stages
@@ -107,43 +106,6 @@ def test_a_page_with_a_gpu_runs_the_kernel():
     a, b, c = (torch.randn(1000, device="cuda") for _ in range(3))
     assert run_on_gpu(add, a, b, c, dynamic=True)
     assert c.equal(a + b)
-
-
-# The tuner -----------------------------------------------------------------------------------------------------------
-
-SHAPE = (4096, 4096, 4096)
-SPACE = [{"tile": (m, n, 64)} for m, n in ((64, 64), (128, 256), (256, 256), (128, 128), (256, 128))]
-
-
-def estimate(config, m, n, k):
-    return gemm_time(config, m, n, k, Sm())
-
-
-@pytest.mark.usefixtures("no_gpu")
-def test_every_configuration_has_its_reason():
-    table = trials.tune_hopper(SPACE, SHAPE, estimate)
-    why = {row.tile[:2]: row.why for row in table.itertuples()}
-    assert len(table) == len(SPACE)
-    assert list(table.estimate) == sorted(table.estimate)
-    assert why[128, 256] == why[256, 128] == "not timed: no GPU here"
-    assert why[64, 64].startswith("the model expects")
-    assert why[256, 256].startswith("registers: 256 for results")
-
-
-def test_the_promising_ones_are_timed(monkeypatch):
-    timed = []
-
-    def measure(problem, launcher, shape):
-        timed.append(launcher.config.tile)
-        return copied(1.01, median_us=170.0)
-
-    monkeypatch.setattr(device, "why_not", lambda feature: None)
-    monkeypatch.setattr(trials, "measure", measure)
-    table = trials.tune_hopper(SPACE, SHAPE, estimate, most=1)
-    assert timed == [(128, 256, 64)]
-    assert table.ratio[0] == "1.010 ±0.5%"
-    assert table.why[0] == ""
-    assert table.why[1] == "1 other should be faster"
 
 
 # Tile C++ ------------------------------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ from tests.pages.table import right, wrong
 from tutorlib.kernels.hopper import first
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.first import Accumulators, fill_stage, main_loop, multiply, one_stage, store_by_tma
-from tutorlib.kernels.hopper.specialized import load_steps, make_specialized, multiply_steps
 from tutorlib.kernels.ladder import LADDER
 
 OWN = copy_of(first)  # as if it were the reader's

@@ -8,7 +8,7 @@ from tests.pages.p17 import by_warp_5
 from tutorlib.exercises import find
 from tutorlib.kernels.blackwell.config import PAIR, SINGLE, BlackwellConfig, BlackwellConfigError
 from tutorlib.kernels.blackwell.parts import make_umma
-from tutorlib.kernels.hopper.specialized import load_steps, multiply_steps
+from tutorlib.kernels.hopper.parts import consume_tiles, produce_tiles
 from tutorlib.models.memory import ring_stages
 
 # Tensor memory ----------------------------------------------------------------------------------------------------
@@ -76,7 +76,7 @@ def test_nvidias_allocator_is_no_answer():
     assert "NVIDIA's TmemAllocator" in outcome.message
 
 
-@pytest.mark.parametrize("answer", [load_steps, (load_steps, multiply_steps, multiply_steps), 3])
+@pytest.mark.parametrize("answer", [produce_tiles, (produce_tiles, consume_tiles, consume_tiles), 3])
 def test_a_pair_wants_two_loops(answer):
     outcome = find("17.5").grade(answer)
     assert outcome.points == 0

@@ -42,10 +42,8 @@ A_GROUP_IN_EACH_STEP = (
     issued("") <= 29_000,
 )
 
-COURSE_KERNELS = (
-    of_course("hopper.first", "make_first_gemm", "first_kernel")
-    | of_course("hopper.specialized", "make_specialized", "specialized_kernel")
-    | of_course("hopper.gemm", "make_gemm", "gemm_kernel")
+COURSE_KERNELS = of_course("hopper.first", "make_first_gemm", "first_kernel") | of_course(
+    "hopper.gemm", "make_gemm", "gemm_kernel"
 )
 
 # ----------------------------------------------------------------------------------------------------------------

@@ -1,11 +1,12 @@
-"""Run, compare and tune kernels from a notebook, on the GPU if there is one, else simulated."""
+"""Run and compare kernels from a notebook, on the GPU if there is one, else simulated."""
 
 import gzip
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tutorlib.checking.cpp import INSPECTED, wrong_parameters
 from tutorlib.compiling.compiled import LaunchGrid
@@ -16,20 +17,21 @@ from tutorlib.compiling.spec import TensorSpec
 from tutorlib.exercises.judges.hopper import Estimate, modeled
 from tutorlib.exercises.judges.hopper import model_errors as model_errors
 from tutorlib.kernels.cpp import Variant
-from tutorlib.kernels.hopper.config import ConfigError, HopperConfig
+from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.machine import device
-from tutorlib.machine.features import MMA_SYNC, WGMMA, Feature
+from tutorlib.machine.features import MMA_SYNC, Feature
 from tutorlib.measuring.driver import load
-from tutorlib.measuring.launchers import CuteLauncher, HopperLauncher, HostLauncher
+from tutorlib.measuring.launchers import CuteLauncher, HostLauncher
 from tutorlib.measuring.results import SweepResults, stacks_of
 from tutorlib.measuring.timing import Measurement, within_noise
 from tutorlib.measuring.trusted import measure
+from tutorlib.models.hopper_gemm import Sm, count_waves
 from tutorlib.notebook.explain import simulate
 from tutorlib.notebook.measured import NBSP, Rows, explained, show_ratio, show_sweep, size, tables, time_of
 from tutorlib.paths import DATA
 from tutorlib.problems.attention import attention_problem
 from tutorlib.problems.catalogue import gemm
-from tutorlib.problems.differences import by, count
+from tutorlib.problems.differences import by
 from tutorlib.problems.problem import Shape
 
 if TYPE_CHECKING:
@@ -220,62 +222,43 @@ def race(sources: "Mapping[str, str | Variant]", sweep: str, **counters: str) ->
     return table.rename(index=lambda title: title.replace("  ", 2 * NBSP))
 
 
-# A tuner that gives a reason for each configuration that it does not time --------------------------------------------
+# Models of the Hopper GEMM's time beside measurements ---------------------------------------------------------------
 
 
-def tune_hopper(
-    space: Iterable[dict[str, Any]], shape: Shape, estimate: Estimate, within: float = 1.1, most: int = 8
-) -> "DataFrame":
-    """Time the promising HopperConfigs of a space at (M, N, K); a row for each configuration, timed or not.
-
-    space: differences from the default configuration. within: configurations whose estimate exceeds the least one by
-    this factor are not timed. most: the number that is timed, lowest estimate first.
-    Columns: estimate in µs; measured µs and ratio to cuBLAS; `why` a configuration was not timed.
-    """
-    import pandas
-
-    rows: list[dict[str, Any]] = []
-    for changes in space:
-        row = {**changes, "config": None, "estimate": float("inf"), "µs": None, "ratio": "", "why": ""}
-        try:
-            row["config"] = HopperConfig(**changes)
-            row["estimate"] = estimate(row["config"], *shape)
-        except ConfigError as rule:
-            row["why"] = str(rule)
-        rows.append(row)
-    rows.sort(key=lambda row: row["estimate"])
-    least, timed = rows[0]["estimate"], 0
-    reason = device.why_not(WGMMA)
-    for row in rows:
-        if row["why"]:
-            continue
-        if row["estimate"] > within * least:
-            row["why"] = f"the model expects {row['estimate'] / least:.2f} × the least time"
-        elif timed >= most:
-            row["why"] = f"{count(most, 'other')} should be faster"
-        elif reason:
-            row["why"] = f"not timed: {reason}"
-        else:
-            timed += 1
-            measured = measure(gemm("bf16"), HopperLauncher(row["config"]), shape)
-            row |= {"µs": measured.median_us, "ratio": show_ratio(measured)}
-    return pandas.DataFrame(rows).drop(columns="config")
-
-
-def show_model(name: str, estimate: Estimate) -> "DataFrame | None":
-    """A sweep's levers as a tree: measured µs, and estimate over measured, for each shape; None if not measured."""
+def show_model(name: str, *models: Estimate) -> "DataFrame | None":
+    """A sweep's levers as a tree: measured µs, and models' estimates over it, for each shape; None if not measured."""
 
     def rows(swept: SweepResults) -> Rows:
         found: Rows = []
         for stack in stacks_of(swept):
             row = {}
             for point in swept.of_kernel(stack.name):
-                cell = f"{point.measurement.median_us:,.1f} µs, ×{modeled(point, estimate):.2f}"
-                row[size(point.measurement.shape)] = cell
+                ratios = " → ".join(f"×{modeled(point, estimate):.2f}" for estimate in models)
+                row[size(point.measurement.shape)] = f"{point.measurement.median_us:,.1f} µs, {ratios}"
             found.append((stack.label, row))
         return found
 
     return tables(name, rows)
+
+
+def explored(name: str) -> Iterator[tuple[HopperConfig, Shape, float]]:
+    """(configuration, shape, µs) of what was timed to fit the chooser, or to try it."""
+    with gzip.open(DATA / f"explored/{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        for row in map(json.loads, lines):
+            yield HopperConfig(**row["config"]), tuple(row["shape"]), row["us"]
+
+
+def stream_k_pairs() -> list[tuple[HopperConfig, Shape, float]]:
+    """(configuration, shape, gain by stream-K) of kernels of more than one wave that were timed without and with it."""
+    pairs: list[tuple[HopperConfig, Shape, float]] = []
+    for name in ("h200", "h200_unseen"):
+        timed = {(config, shape): us for config, shape, us in explored(name)}
+        for (config, shape), us in timed.items():
+            m, n, _ = shape[:2][::-1] + shape[2:] if config.transposed else shape
+            waves, _ = count_waves(m, n, config.tile, config.cluster, Sm().at_once(config.cluster_size))
+            if config.stream_k and waves > 1 and (without := timed.get((replace(config, stream_k=False), shape))):
+                pairs.append((config, shape, without / us - 1))
+    return pairs
 
 
 FEW = 10  # configurations of page 16 timed at a shape: with fewer, it ranks nothing
@@ -289,12 +272,10 @@ def show_ranking(models: Mapping[str, Estimate], most: int = 8) -> "DataFrame":
     import pandas
 
     timed: dict[Shape, list[tuple[HopperConfig, float]]] = {}
-    with gzip.open(DATA / "explored/h200_unseen.jsonl.gz", "rt", encoding="utf-8") as lines:
-        for row in map(json.loads, lines):
-            config = HopperConfig(**row["config"])
-            made = config.schedule, config.tile[2], config.cluster_size <= 2, config.split_k in (1, 2, 4)
-            if made == ("cooperative", 64, True, True):
-                timed.setdefault(tuple(row["shape"]), []).append((config, row["us"]))
+    for config, shape, us in explored("h200_unseen"):
+        made = config.schedule, config.tile[2], config.cluster_size <= 2, config.split_k in (1, 2, 4)
+        if made == ("cooperative", 64, True, True):
+            timed.setdefault(shape, []).append((config, us))
     rows: Rows = []
     for name, estimate in models.items():
         slower: dict[int, list[float]] = {1: [], most: []}
@@ -303,10 +284,9 @@ def show_ranking(models: Mapping[str, Estimate], most: int = 8) -> "DataFrame":
                 ranked = [us for _, us in sorted(found, key=lambda one: estimate(one[0], *shape))]
                 for first, losses in slower.items():
                     losses.append(min(ranked[:first]) / min(ranked) - 1)
-        at = f"at {len(slower[1])} shapes:"
-        row = {f"{at} median of the first": f"+{median(slower[1]):.1%}"}
+        row = {"shapes": f"{len(slower[1])}", "first choice: median loss": f"{median(slower[1]):.1%}"}
         for first, losses in slower.items():
-            title = f"{'the first' if first == 1 else f'best of {first}'}, at nine of ten"
-            row[title] = f"+{sorted(losses)[int(0.9 * len(losses))]:.1%} at most"
+            title = f"{'first choice' if first == 1 else f'best of {first}'}: 90th percentile"
+            row[title] = f"{sorted(losses)[int(0.9 * len(losses))]:.1%}"
         rows.append((name, row))
     return pandas.DataFrame.from_dict(dict(rows), orient="index")

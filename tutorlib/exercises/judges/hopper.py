@@ -6,8 +6,9 @@ The sandbox shows this module, and nothing else of the pages.
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
-from itertools import chain, pairwise
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.answer import Served
@@ -48,8 +49,6 @@ def first_gemm(filled: Filled, *, ring: tuple[int, ...] = ()) -> HostFunction:
 Estimate = Callable[[HopperConfig, int, int, int], float]  # of a configuration at (m, n, k), in µs
 FAR_OFF = 2.2  # times the best by the model: beyond, a choice is wrong whatever the errors of the model
 FAR_OFF_TIMED = 1.8  # at shapes that are timed: sides exchanged cost 1.84 there, two rules in place of a model 1.79
-FAST = 0.985  # of the fastest row: at 8192 between zigzag, 0.979, and stream-K with it, 0.989
-NO_GAIN = ("defer_stores", "raster", "snake", "polls")  # within the spread at every size (h200_hopper_levers.json)
 
 
 def need_config(got: Any, shape: Shape) -> HopperConfig:
@@ -81,24 +80,29 @@ def far_off(shape: Shape, config: HopperConfig, limit: float, page: bool = False
     return Flaw(f"for {by(shape)} the {whose} model expects {times} {shown(best)}.", Fail.SLOW)
 
 
-def measured_slow(shape: Shape, config: HopperConfig, sweep: str) -> str:
-    """That the sweep has one like this, slow at this shape, as a sentence, or ""."""
-    alike: dict[bool, list[float]] = {True: [], False: []}
-    for swept in known_sweeps(sweep):
-        for point in (point for point in swept.points if point.measurement.shape == shape):
-            alike[changes(point.facts["config"]) == changes(asdict(config))].append(point.measurement.ratio)
-    best = max(chain(*alike.values()), default=0.0)
-    if not alike[True] or (reached := max(alike[True])) >= FAST * best:
-        return ""
-    what = f"for {by(shape)} the page's levers have {shown(config)} at {reached:.3f} of cuBLAS, and the fastest row at "
-    return Flaw(f"{what}{best:.3f}.", Fail.SLOW)
+LITTLE, MUCH, SHORT = 8, 20, 4  # K tiles: an SM's idle time where stream-K loses, and where it pays; of a short tile
+SHARE = 0.05  # of the whole time, from which the latter pays
 
 
-def changes(settings: dict[str, Any], but_for: Sequence[str] = NO_GAIN) -> dict[str, Any]:
-    """A configuration's settings that are not the default's, but for some."""
-    default = asdict(HopperConfig())
-    kept = {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
-    return {name: value for name, value in kept.items() if value != default[name] and name not in but_for}
+def wrong_lever(shape: Shape, config: HopperConfig) -> str:
+    """That a lever of the GEMM with tiles of 128×256×64 is off where it pays, or on where it costs, as a sentence."""
+    m, n, k = shape
+    (tile_m, tile_n, tile_k), (cluster_m, cluster_n) = HopperConfig().tile, config.cluster
+    clusters = ceil(m / (tile_m * cluster_m)) * ceil(n / (tile_n * cluster_n))
+    waves, k_tiles = clusters / Sm().at_once(config.cluster_size), ceil(k / tile_k)
+    idle = (ceil(waves) - waves) * k_tiles
+    pays = idle >= MUCH and idle >= SHARE * ceil(waves) * k_tiles
+    what = ""
+    if config.tile != HopperConfig().tile:
+        what = f"the tile is {by(config.tile)}; this exercise has {by(HopperConfig().tile)}"
+    elif waves > 1 and not config.persistent:
+        what = f"an SM has {waves:.1f} tiles, and its blocks are not persistent"
+    elif waves > 1 and k_tiles <= SHORT and not config.defer_stores:
+        what = f"a tile has {k_tiles} K tiles, and its epilogue is not hidden"
+    elif idle < LITTLE if config.stream_k else pays:
+        total = ceil(waves) * k_tiles
+        what = f"an SM would be idle for {idle:.1f} of {total} K tiles, and stream_k is {config.stream_k}"
+    return Flaw(f"for {by(shape)} {what}.", Fail.SLOW) if what else ""
 
 
 def modeled(point: Point, estimate: Estimate) -> float:
@@ -115,7 +119,9 @@ def model_errors(estimate: Estimate, *sweeps: str) -> list[tuple[str, Shape, flo
 
 def shown(config: HopperConfig) -> str:
     """Where it differs from the default configuration: "tile=(64, 128, 64), split_k=4"."""
-    return ", ".join(f"{name}={value!r}" for name, value in changes(asdict(config), ()).items()) or "HopperConfig()"
+    default = asdict(HopperConfig())
+    changed = (f"{name}={value!r}" for name, value in asdict(config).items() if value != default[name])
+    return ", ".join(changed) or "HopperConfig()"
 
 
 # Answers that fill a slot of the persistent GEMM (`kernels.hopper.parts.Parts`), and one that fills them all.
@@ -124,8 +130,6 @@ SMS = 132  # of an H100 SXM and an H200
 VECTOR = 8  # bf16 of 16 bytes, of which TMA's rows are multiples
 STORE = "cp.async.bulk.tensor.2d.global"
 FEW_SMS = {"sms": 2}  # of the simulated GPU, so that a block has several tiles even of a small C
-FEW_WAITS = 3  # for all copies: before a tile, at the two places where tiles are stored, and at the end
-SQUARES = tuple((size,) * 3 for size in (2048, 4096, 8192))  # at which the levers were timed
 MOST_AREA = 256 * 208  # of a tile whose accumulators fit into registers
 ACCUMULATORS, FLAGS = SMS * MOST_AREA, SMS * 8  # of all blocks, with at most 8 warps that multiply
 
@@ -181,8 +185,6 @@ class SlotFlaw(FailureKind):
 
     NOT_DEFERRED = "stores when nothing multiplies"
     ALWAYS_DEFERRED = "defers stores unasked"
-    WAITS_FOR_WRITES = "waits until C is written"
-    ONE_COPY = "one copy in flight"
     COURSES = "the course's own part"
 
 
@@ -219,32 +221,19 @@ def defers(steps: Sequence[str]) -> bool:
     return ("wgmma.commit_group", STORE) in pairwise(steps)
 
 
-def stores_in_turn(compiled: Compiled) -> str:
-    """That a copy to C is waited for longer than its buffer needs, or ""."""
-    waits = re.findall(r"cp\.async\.bulk\.wait_group(\S*)\s+(\d+);", compiled.ptx)
-    if any(not kind for kind, _ in waits):
-        what = (
-            "it waits until C itself is written. A buffer is free as soon as TMA has read it: "
-            "cp_async_bulk_wait_group(…, read=True)."
-        )
-        return Flaw(what, SlotFlaw.WAITS_FOR_WRITES)
-    if len(waits) > FEW_WAITS and all(number == "0" for _, number in waits):
-        what = (
-            "it waits for all copies before each piece, so one buffer would do. Before a buffer is written again, "
-            "as many newer copies may be in flight as there are other buffers."
-        )
-        return Flaw(what, SlotFlaw.ONE_COPY)
-    return ""
-
-
 @dataclass(frozen=True, kw_only=True)
 class WholeKernel(Part):
-    """The answer takes M, N and K and returns (its configuration, its parts)."""
+    """The answer takes M, N and K and returns (its configuration, its parts).
+
+    own: the slots that it fills. told: sizes at which counts say which levers pay.
+    """
+
+    own: tuple[str, ...]
+    told: tuple[Shape, ...]
 
     def look(self, answer: Answer, points: float) -> Verdict | None:
-        """A configuration that the model, or the sweep of levers, has as slow at its square."""
-        chosen = ((shape, self.chosen(answer, shape)[0]) for shape in SQUARES)
-        flaws = (far_off(*one, FAR_OFF_TIMED) or measured_slow(*one, "hopper_levers") for one in chosen)
+        """A lever that is wrong at one of these sizes."""
+        flaws = [wrong_lever(shape, self.chosen(answer, shape)[0]) for shape in self.told]
         what = next(filter(None, flaws), "")
         return Verdict(points - 1, (what, "Which levers pay at this size?")) if what else None
 
@@ -262,23 +251,12 @@ class WholeKernel(Part):
         if not isinstance(got, tuple | list) or len(got) != 2 or not isinstance(got[1], Parts):
             raise WrongKind(f"{got!r} is not a pair of a HopperConfig and Parts.")
         config, parts = need_config(got[0], shape), got[1]
-        for slot in fields(Parts):
-            require_jit(getattr(parts, slot.name))
-            if getattr(parts, slot.name) is getattr(COURSE, slot.name):
-                what = f"the slot {slot.name} has the course's function: fill each of the seven with your own."
+        for slot in self.own:
+            require_jit(getattr(parts, slot))
+            if getattr(parts, slot) is getattr(COURSE, slot):
+                what = f"the slot {slot} has the course's function: fill it with your own."
                 raise WrongKind(Flaw(what, SlotFlaw.COURSES))
         return config, parts
-
-
-# Answers that are one of the two roles of a Hopper GEMM.
-
-
-def specialized(filled: Filled, **settings: Any) -> HostFunction:
-    """The GEMM of two roles; the course has the other one's loop. settings: of HopperConfig."""
-    from tutorlib.kernels.hopper.specialized import load_steps, make_specialized, multiply_steps
-
-    loops = {"produce": load_steps, "consume": multiply_steps} | filled
-    return make_specialized(HopperConfig(**settings), loops["produce"], loops["consume"])
 
 
 # Answers that choose the course's kernel ------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from tutorlib.kernels.blackwell.config import BOX, MMA_WARP, ROWS, SINGLE, TMA_W
 from tutorlib.kernels.blackwell.parts import Drain, TileSteps
 from tutorlib.kernels.hopper.first import ALIGNMENT, BoxCopy, boxes, described, out_layout, ring_layout
 from tutorlib.kernels.hopper.pipeline import Tma
-from tutorlib.kernels.hopper.specialized import TileWalk
+from tutorlib.kernels.hopper.walk import TileWalk
 
 SMS = 148  # of a B200; as many blocks share all tiles
 STORERS = 4  # warps of a block that store

@@ -12,7 +12,7 @@ from cutlass.pipeline import PipelineUserType, make_pipeline_state
 from tutorlib.dsl.tracing import fence_after
 from tutorlib.kernels.blackwell.config import BOX, MMA_WARP, ROWS, BlackwellConfig
 from tutorlib.kernels.hopper.first import BoxCopy
-from tutorlib.kernels.hopper.specialized import TileWalk
+from tutorlib.kernels.hopper.walk import TileWalk
 
 # Steps ----------------------------------------------------------------------------------------------------------------
 

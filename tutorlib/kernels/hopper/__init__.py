@@ -12,6 +12,5 @@ __getattr__ = lazy(
         ),
         "gemm": "gemm_kernel",
         "parts": "Parts",
-        "specialized": "RoleSteps load_steps make_specialized multiply_steps",
     },
 )
