@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 85
+#     minutes: 75
 #     summary: Kernels of a few lines that name blocks and tiles, and no threads; up to a softmax of rows of any length.
 # ---
 
@@ -16,9 +16,9 @@
 # launches your kernel where there is a GPU, for which cuTile needs driver 580 or newer (CUDA 13).
 #
 # > **After this page you can** write a kernel in tiles, choose the values that pad a tile beyond an array's edge,
-# > reduce and broadcast, compute a softmax of rows of any length, and launch your kernel from a function of your own.
+# > reduce a tile, compute a softmax of rows of any length, and launch your kernel so that its blocks fill the GPU.
 # >
-# > **It takes** about 85 minutes, on any machine.
+# > **It takes** about 75 minutes, on any machine.
 
 # %%
 from contextlib import suppress
@@ -27,7 +27,8 @@ import cuda.tile as ct
 import torch
 
 from tutorlib import (
-    TensorSpec, check, compile_cutile, explore_tile_space, run, run_host, show_blocks, show_rescaling, show_speeds,
+    TensorSpec, Timeline, check, compile_cutile, explore_tile_space, run, run_host, show_blocks, show_rescaling,
+    show_speeds, show_timeline,
 )  # fmt: skip
 
 # %% [markdown]
@@ -113,20 +114,10 @@ for grid in [(2, 2), (4, 2)]:
 #
 # ## Padding
 #
-# A tile is distributed over the registers of a block's threads, in a layout whose sizes are powers of two. Ask for 48
-# rows, and cuTile refuses:
-
-# %%
-try:
-    run(double, (1, 2), (x, y, 48, 8))
-except ct.TileError as error:
-    print(error.message)
-
-# %% [markdown]
-# So a row of 100 elements is loaded as a tile of 128, and 28 of its elements have no data. A store skips them. An
-# operation that *combines* elements includes them, so you choose their value with `padding_mode`. Without one the value
-# is **undetermined**: a kernel that relies on it may be right on one GPU and wrong on the next. The interpreter puts
-# NaN there, so that you notice.
+# A tile's sizes are powers of two, so a row of 100 elements is loaded as a tile of 128, and 28 of its elements have no
+# data. A store skips them. An operation that *combines* elements includes them, so you choose their value with
+# `padding_mode`. Without one the value is **undetermined**: a kernel that relies on it may be right on one GPU and
+# wrong on the next. The interpreter puts NaN there, so that you notice.
 
 
 # %%
@@ -138,50 +129,6 @@ def look(x):
 
 
 report = run(look, (1,), (torch.arange(6.0),))
-
-# %% [markdown]
-# ## Broadcasting
-#
-# Arithmetic on two tiles aligns their shapes at the **right** end, as in NumPy. A missing size counts as 1, a size of 1
-# is repeated, and any other difference is an error. **Predict** the shape of the result:
-#
-#     (32, 1, 64)
-#     (    64, 2)
-
-
-# %%
-@ct.kernel
-def clash(x):
-    ct.zeros((32, 1, 64), ct.float32) + ct.zeros((64, 2), ct.float32)
-
-
-try:
-    run(clash, (1,), (x,))
-except ct.TileError as error:
-    print(error.message)
-
-# %% [markdown]
-# Aligned at the right, 64 meets 2, and neither is 1. When shapes do not align by themselves, you add the 1 where you
-# want it, with `None` in an index: `t[None]` turns (4,) into (1, 4).
-#
-# **Exercise 06.2** (about 5 lines). Write the kernel `scale_and_shift(x, s, b, y, tm, tn)`: y[m, n] = x[m, n] · s[m] +
-# b[n], as at the end of a layer norm. The grid is two-dimensional, block (i, j) for tile (i, j) of x.
-
-
-# %%
-@ct.kernel
-def scale_and_shift(x, s, b, y, tm: ct.Constant[int], tn: ct.Constant[int]):
-    ### BEGIN SOLUTION (about 5 lines)
-    i, j = ct.bid(0), ct.bid(1)
-    tile = ct.load(x, (i, j), (tm, tn))
-    scale = ct.load(s, (i,), (tm,))
-    shift = ct.load(b, (j,), (tn,))
-    ct.store(y, (i, j), tile * scale[:, None] + shift)
-    ### END SOLUTION
-
-
-# %%
-check("06.2", scale_and_shift)
 
 # %% [markdown]
 # ## A block may loop over tiles
@@ -212,7 +159,7 @@ report = run(reduce, (1,), (torch.tensor([[1, 256, 1, 1], [1, 2, 3, 4]]).bfloat1
 # A reduction keeps the dtype of its tile, and from 256 to 512 bf16 has only the even numbers. So convert first, and
 # accumulate in fp32: keep numbers narrow in memory and wide in arithmetic.
 #
-# **Exercise 06.3** (about 6 lines). Write the kernel `row_sums(x, sums, tm, tn)`: sums[m] = Σₙ x[m, n], where x is bf16
+# **Exercise 06.2** (about 6 lines). Write the kernel `row_sums(x, sums, tm, tn)`: sums[m] = Σₙ x[m, n], where x is bf16
 # and sums fp32. Block i owns the tm rows from i·tm on, reads each of their elements once, in tiles of (tm, tn), and
 # stores its sums once. No rounding to bf16 may reach the sums, and nothing from beyond the end of a row.
 
@@ -231,7 +178,7 @@ def row_sums(x, sums, tm: ct.Constant[int], tn: ct.Constant[int]):
 
 
 # %%
-check("06.3", row_sums)
+check("06.2", row_sums)
 
 # %% [markdown]
 # The padding of a sum is 0. (On Hopper, cuda-tile 1.7.0 stores such sums by TMA, in whole units of 16 bytes, and writes
@@ -244,14 +191,12 @@ check("06.3", row_sums)
 #
 #     ct.launch(stream, grid, kernel, arguments)
 #
-# - The **stream** is the queue that the launch joins. Launches in one stream run in order; the host does not wait.
-#   `torch.cuda.current_stream()` is torch's own.
-# - The **grid** is a tuple of one to three numbers: the number of blocks along each axis of `ct.bid`.
-# - The **arguments** are a tuple: tensors on the GPU, numbers, and the constants that the kernel is compiled for. The
-#   first launch with a new constant compiles the kernel; the result is cached.
+# - The **stream** is the queue that the launch joins: `torch.cuda.current_stream()` is torch's own.
+# - The **grid** is a tuple: the number of blocks along each axis of `ct.bid`.
+# - The **arguments** are a tuple: tensors on the GPU, numbers, and the constants that the kernel is compiled for.
 #
-# A host function chooses the tile and the number of blocks. For `double`, in tiles of 32×32 (`run_host` calls it;
-# without a GPU it interprets the launch):
+# A host function chooses the tile and the number of blocks. `run_host` calls it; without a GPU it interprets the
+# launch:
 
 
 # %%
@@ -269,35 +214,32 @@ print("y is 2x:", torch.equal(y, 2 * x))
 # %% [markdown]
 # ## A softmax
 #
-# softmax(x)ₙ = exp(xₙ) / Σ exp(xₖ) for every row. Computed like this it fails for a row with a number of 89 or more,
-# since exp(89) overflows fp32. So every softmax subtracts the row's maximum first. The factor exp(-max) cancels.
+# softmax(x)ₙ = exp(xₙ) / Σ exp(xₖ) for every row. exp(89) overflows fp32, so every softmax subtracts the row's maximum
+# first; the factor exp(-max) cancels.
 #
-# **Exercise 06.4** (about 4 lines). Write the kernel `softmax(x, y, tile)`; x and y are fp32. Block i computes row i,
-# in one tile of shape (1, tile), where `tile` is the smallest power of two that holds a row. `ct.exp` works on each
-# element. The elements beyond the row must affect neither the maximum nor the sum, and one padding mode is right for
-# both.
+# Below, block i computes row i in one tile, whose width is the smallest power of two that holds the row. The padding
+# must affect neither maximum nor sum: -∞ is below every element, and exp(-∞) is 0. Shapes broadcast as in NumPy.
 
 
 # %%
 @ct.kernel
 def softmax(x, y, tile: ct.Constant[int]):
-    ### BEGIN SOLUTION (about 4 lines)
     i = ct.bid(0)
     row = ct.load(x, (i, 0), (1, tile), padding_mode=ct.PaddingMode.NEG_INF)
     e = ct.exp(row - ct.max(row))
     ct.store(y, (i, 0), e / ct.sum(e))
-    ### END SOLUTION
 
 
-# %%
-check("06.4", softmax)
+x, y = torch.randn(5, 100) + 1000, torch.empty(5, 100)
+report = run(softmax, (5,), (x, y, 128))
+print("y is the softmax of x:", torch.allclose(y, x.softmax(1)))
 
 # %% [markdown]
 # ## A row longer than a tile
 #
 # A tile that holds a whole row lives in registers, and a row of 65,536 floats does not fit: an SM, one of an H200's 132
-# processors, has exactly that many, for all its blocks. So a block must loop over its row. Read literally, the formula
-# needs three passes: for the maximum, the sum, and the results.
+# processors, has exactly that many. So a block must loop over its row. Read literally, the formula needs three passes:
+# for the maximum, the sum, and the results.
 #
 # Can the first two be one? In the picture, a row of twelve elements arrives in three tiles, one color each. A bar is
 # exp(x - m), where m is the largest element *so far*. When a tile brings a larger m, all earlier bars were computed
@@ -314,7 +256,7 @@ show_rescaling([1.0, 0.2, 1.5, 0.7, 0.9, 1.4, 1.3, 0.1, 1.8, 0.6, 2.0, 2.9], 4)
 # So a block keeps only their sum, which shrinks by the same factor. This is the **online softmax** ([Milakov and
 # Gimelshein, 2018](https://arxiv.org/abs/1805.02867)), and FlashAttention is built on it.
 #
-# **Exercise 06.5** (about 8 lines). Write the kernel `long_softmax(x, y, tile)`: block i computes row i, of any length,
+# **Exercise 06.3** (about 8 lines). Write the kernel `long_softmax(x, y, tile)`: block i computes row i, of any length,
 # in tiles of shape (1, tile); x and y are fp32. It loads each element of the row twice, no more. The running maximum
 # and sum have the shape (1, 1), as do `ct.max(part, 1, keepdims=True)` and `ct.sum(…)`. `ct.maximum` compares two
 # tiles.
@@ -339,7 +281,7 @@ def long_softmax(x, y, tile: ct.Constant[int]):
 
 
 # %%
-check("06.5", long_softmax)
+check("06.3", long_softmax)
 
 # %% [markdown]
 # ## What limits them
@@ -352,49 +294,63 @@ check("06.5", long_softmax)
 show_speeds("softmax_rows")
 
 # %% [markdown]
-# One tile per row reads memory once, and beats the loops up to 16,384 elements, at 4,096 by 3%. The loops read each
-# element twice, so their 1.31 TB/s are up to 1.97 TB/s of traffic. At 1,024, tiles of 4,096 are three quarters padding.
-# We never reach torch's speed. At 1,024, where torch is fastest, one tile per row is six times slower.
+# One tile per row reads memory once, and wins up to 16,384 elements. The loops read each element twice, so their 1.31
+# TB/s are up to 1.97 TB/s of traffic, less where the second read hits a cache. We never reach torch's speed; at 1,024
+# one tile per row is six times slower.
 #
-# An SM has 65,536 **registers** for all threads of the blocks that it runs at the same time; what does not fit a
+# An SM has 65,536 **registers** for the threads of all blocks that it runs at the same time; what does not fit a
 # thread's share is *spilled* to memory, its *stack*. `compile_cutile` compiles a kernel for a GPU that this machine
 # need not have. How many blocks of `softmax` can an H200's SM run?
 
 # %%
-with suppress(NotImplementedError):  # until you have written softmax
-    for columns in (1024, 4096, 16384, 65536):
-        matrix = TensorSpec((2**26 // columns, columns))
-        print(f"rows of {columns:6,}:", compile_cutile(softmax, [matrix, matrix, columns], "sm_90"))
+for columns in (1024, 4096, 16384, 65536):
+    matrix = TensorSpec((2**26 // columns, columns))
+    print(f"rows of {columns:6,}:", compile_cutile(softmax, [matrix, matrix, columns], "sm_90"))
 
 # %% [markdown]
-# Unasked, the compiler takes 255 registers, the most that a thread can address, even for rows of 1,024. 256 threads
-# then take 65,280 of 65,536, so an SM runs *one block at a time*. While that block waits for its row, the SM does
-# nothing else. At 1,024 and 0.64 TB/s each of 132 SMs takes 1.7 µs for a row, from its load to its store. An SM's share
-# of the memory's 4.8 TB/s is 36 KB per µs, half of it for reading. To read all the time, an SM would need 18 · 1.7 = 31
-# KB of rows in flight (Little's law: bytes in flight = bandwidth × time). One row has 4.
+# Unasked, the compiler takes 255 registers, the most that a thread can address. 256 threads take 65,280 of 65,536, so
+# an SM runs *one block at a time*, and while that block waits for its row, the SM does nothing else. At 1,024 and 0.64
+# TB/s each of 132 SMs takes 1.7 µs for a row, from its load to its store.
 #
-# Two things put more in flight:
+# Two things put more rows in flight:
 #
-# - Several short rows can share a tile. But one block with 2, 4 or 8 rows in its tile takes 2.2, 3.2 or 5.2 µs, about
-#   0.5 µs more for each row, and while the block computes, none of its rows are in flight.
-# - A kernel can ask for more blocks on an SM, by `@ct.kernel(occupancy=8)` or `kernel.replace_hints(occupancy=8)`: the
-#   compiler then gives each thread fewer registers. While one block computes, the others' rows are in flight.
+# - Several short rows share a tile. One block with 2, 4 or 8 rows in its tile takes 2.2, 3.2 or 5.2 µs (from the table
+#   at the end), about 0.5 µs more for each row.
+# - A kernel asks for more blocks on an SM, by `kernel.replace_hints(occupancy=8)`: the compiler then gives each thread
+#   fewer registers.
 #
-# So 31 KB are the least. Aim at twice as much if only a few blocks share the SM.
+# A model that fits these times, in ticks of a quarter of a microsecond: 5 ticks until a tile's first byte arrives, then
+# 1 tick for each row to arrive and 1 to compute it. Here is an SM with one block, with one block of four rows, and with
+# four blocks; *buf* is a block's room for its tile. **Predict**: how many ticks does each take for a row?
+
+# %%
+show_timeline(
+    Timeline(stages=1, latency=5, transfer=1, compute=1, tiles=3),
+    Timeline(stages=1, latency=5, transfer=4, compute=4, tiles=2),  # each tile has four rows
+    Timeline(stages=1, latency=5, transfer=1, compute=1, tiles=12, blocks=4),
+)
+
+# %% [markdown]
+# They take 7, 13/4 and 7/4 ticks for a row. While a block computes, none of *its* rows are in flight; those of other
+# blocks are.
+#
+# How many bytes must be in flight? An SM's share of the memory's 4.8 TB/s is 36 KB per µs, half of it for reading. To
+# read all the time, it needs 18 · 1.7 = 31 KB (Little's law: bytes in flight = bandwidth × time); one row has 4. That
+# is an average, and a block that computes holds rows that are not in flight, so the exercise asks for twice as much
+# from a few blocks.
 #
 # ## From an empty cell
 #
-# **Exercise 06.6** (about 11 lines: 6 in the kernel, 5 in the host function). Write `softmax_of(x, y)` and the kernel
-# that it launches, `short_softmax(x, y, tm, tile)`, for fp32 matrices of any size whose rows are short: y is the
-# softmax of x's rows. A block computes `tm` whole rows in one tile, whose width `tile` is the smallest power of two
-# that holds a row. For each width, choose the height and the occupancy so that on an H200's SM, for rows of 1,024 and
-# of 4,096,
+# **Exercise 06.4** (about 11 lines: 6 in the kernel, 5 in the host function). Write `softmax_of(x, y)` and the kernel
+# that it launches, `short_softmax(x, y, tm, tile)`, for fp32 matrices of any size whose rows are short. A block
+# computes `tm` whole rows in one tile, whose width `tile` is the smallest power of two that holds a row. For rows of
+# 1,024 and of 4,096, choose the height and the occupancy so that on an H200's SM
 #
-# - either eight blocks run, or blocks × rows in a tile × bytes of a row is at least 62 KB;
+# - either eight blocks run, or blocks × rows per tile × bytes per row is at least 62 KB;
 # - no register is spilled.
 #
-# The host function launches once, in torch's current stream, on x and y themselves. A GPU times it for rows of 1,024.
-# Several choices pass; which is the fastest? Try yours in the cell below before you check.
+# Other widths may take any height and occupancy. The host function launches once, in torch's current stream, on x and y
+# themselves. Several choices pass; which is the fastest? Try yours in the second cell before you check.
 
 
 # %%
@@ -427,10 +383,10 @@ with suppress(NotImplementedError, NameError):  # until you have written short_s
         print(columns, height, occupancy, compile_cutile(hinted, [matrix, matrix, height, columns], "sm_90"))
 
 # %%
-check("06.6", softmax_of)
+check("06.4", softmax_of)
 
 # %% [markdown]
-# Find your choice, in TB/s:
+# Find your choice, in TB/s, with the registers of a thread and the bytes of its stack:
 
 # %%
 show_speeds("softmax_occupancy")
@@ -438,30 +394,28 @@ show_speeds("softmax_occupancy")
 # %% [markdown]
 # Two rows a tile, with eight blocks at 1,024 and four at 4,096, are the fastest: as fast as torch at 1,024, and more
 # than 40% faster at 4,096. With the same 32 KB on an SM, one block of eight rows has 1.67 TB/s, four of two rows 2.65,
-# and eight of one row 3.80: blocks overlap, the rows of one tile do not. And spills cost more than blocks bring: eight
-# blocks with tiles of 8,192 elements have 1.70 and 1.26 TB/s.
+# and eight of one row 3.80: blocks overlap, the rows of one tile do not. Spills cost more than blocks bring: at eight
+# blocks a thread has 32 registers, and it spills from four rows of 1,024 or one of 4,096 on.
+#
+# The model, fitted to one block, is right for its 1, 4 and 8 rows: 0.62, 1.33 and 1.65 TB/s. For four blocks of one row
+# it has 2.5 where 1.99 are measured: blocks share an SM's schedulers, which it leaves out.
 #
 # ## What to remember
 #
 # - An array is memory, a tile is a value, a block is a run of the body. An index counts tiles.
-# - A store skips elements past the edge (on Hopper, mind 06.3's bug); a load pads with a value that you choose: 0 for
-#   a sum, -∞ for a maximum.
-# - Tile sizes are powers of two, known when the kernel is compiled. Shapes align at the right.
+# - A store skips elements past the edge; a load pads with a value that you choose: 0 for a sum, -∞ for a maximum.
 # - A reduction keeps its tile's dtype: convert to fp32 before you add.
 # - A softmax of rows longer than a tile needs two passes: rescale the running sum whenever the maximum grows.
 # - A block that waits or computes must not have the SM to itself: ask for as many blocks as spill nothing.
-# - The host calls `ct.launch(stream, grid, kernel, arguments)`.
 #
 # **Next:** [notebook 07](07_cutile_gemm.ipynb), where the same notation multiplies matrices.
 #
 # ## Test yourself
 #
-# <details><summary>1. A kernel multiplies the elements of each row. Which value must pad a row of 100 in a tile of 128,
-# and which padding mode provides it?</summary>
+# <details><summary>1. A kernel multiplies the elements of each row. Which value must pad a row of 100 in a tile of
+# 128?</summary>
 #
-# 1, and no `padding_mode` provides it. So replace the elements outside, with two functions that are new here:
-# `ct.where(valid, tile, 1.0)` takes 1.0 where `valid` is False, and `ct.arange(128, dtype=ct.int32)` numbers the
-# columns: valid are those below 100.
+# 1, and no `padding_mode` provides it: `ct.where(valid, tile, 1.0)` takes 1.0 where `valid` is False.
 #
 # </details>
 #

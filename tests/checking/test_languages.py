@@ -132,9 +132,7 @@ def two_pass_softmax(x, y, tile: Const[int]):
     ct.store(y, (ct.bid(0), 0), e / ct.sum(e))
 
 
-@pytest.mark.parametrize(
-    ("id", "answer"), [("06.1", persistent_transpose), ("06.1", gathering_transpose), ("06.4", two_pass_softmax)]
-)
+@pytest.mark.parametrize(("id", "answer"), [("06.1", persistent_transpose), ("06.1", gathering_transpose)])
 def test_right_in_another_way(id, answer, capsys):
     check(id, answer)
     assert capsys.readouterr().out == find(id).passed_line + "\n"

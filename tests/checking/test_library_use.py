@@ -190,7 +190,7 @@ def by_a_class(steps):
 
 def test_a_compiled_answer_that_names_a_class_of_the_courses_is_told():
     with pytest.raises(WrongKind, match="uses the course's Steps"):
-        refuse_library_use(by_a_class, as_told(find("13.6").library))
+        refuse_library_use(by_a_class, as_told(of_course("ampere.thread_share", "Steps")))
 
 
 @cute.jit

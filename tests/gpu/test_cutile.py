@@ -100,9 +100,7 @@ def test_the_interpreter_gives_what_the_gpu_gives(name, kernel, grid, args):
     torch.testing.assert_close(got, want, rtol=tolerance, atol=tolerance * max(1.0, float(want.abs().max()) / 10))
 
 
-@pytest.mark.parametrize(
-    ("id", "answer"), [("06.1", persistent_transpose), ("06.1", gathering_transpose), ("06.4", two_pass_softmax)]
-)
+@pytest.mark.parametrize(("id", "answer"), [("06.1", persistent_transpose), ("06.1", gathering_transpose)])
 def test_a_right_answer_passes_here_too(id, answer):
     outcome = find(id).grade(answer)
     assert outcome.message == find(id).passed_line

@@ -25,7 +25,7 @@ from tutorlib.measuring.results import all_sweep_results
 from tutorlib.notebook import fused_kernels, trials
 from tutorlib.notebook.fused_kernels import show_fused_speeds, with_epilogue, with_gate
 from tutorlib.notebook.launches import compile_in_stages
-from tutorlib.notebook.trials import compare_on_gpu, race, run_cpp, run_on_gpu, show_beside
+from tutorlib.notebook.trials import compare_on_gpu, race, run_cpp, run_on_gpu
 
 GEMMS = {"one buffer": AMPERE_RUNGS[0].host, "two buffers": AMPERE_RUNGS[1].host}
 
@@ -84,13 +84,6 @@ class TestWithoutAGpu:
     def test_a_comparison_says_what_it_cannot_measure(self, capsys):
         compare_on_gpu(GEMMS, sizes=(512,))
         assert capsys.readouterr().out == "one buffer against two buffers: not measured: no GPU here\n"
-
-
-def test_a_kernel_beside_cublas_is_a_table(monkeypatch):
-    monkeypatch.setattr(device, "gpu", lambda: H200)
-    monkeypatch.setattr(trials, "measure", lambda problem, launcher, shape: multiplied(shape, 400.0))
-    table = show_beside({"yours": GEMMS["one buffer"]}, sizes=(512, 1024))
-    assert table["of cuBLAS"].to_dict() == {("yours", 512): "0.500 ±0.5%", ("yours", 1024): "0.500 ±0.5%"}
 
 
 def test_a_comparison_has_a_line_for_each_size(monkeypatch, capsys):

@@ -7,10 +7,10 @@ from tests.pages.table import right, solved
 from tutorlib.course.answers import load_answers
 
 SOLVED = load_answers("06_cutile_tiles")
-SOFTMAX = SOLVED["06.6"].__globals__["short_softmax"]
+SOFTMAX = SOLVED["06.4"].__globals__["short_softmax"]
 
 
-@right("06.6")
+@right("06.4")
 def waits_for_it(x, y):
     """The stream's raw handle, two rows a tile, and a wait for the GPU at the end."""
     width = 1 << (x.shape[-1] - 1).bit_length()

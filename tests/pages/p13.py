@@ -3,11 +3,8 @@
 import math
 from functools import partial
 
-import numpy as np
-import torch
-
-from tests.pages.table import right, wrong
-from tutorlib.kernels.ampere.config import GemmConfig
+from tests.pages.table import right, solved, wrong
+from tutorlib.kernels.ampere import main_loops as course
 from tutorlib.models.memory import blocks_per_sm as fit
 
 
@@ -40,6 +37,3 @@ def rounded_by_thread(sm, smem_bytes, registers, threads):
     warps = sm.partitions * (sm.registers // sm.partitions // (of_a_thread * 32))
     limits.append(warps // (threads // 32))
     return sorted(limits)[0]
-
-
-WIDE = (128, 256, 32)

@@ -16,7 +16,7 @@ from tutorlib.site.pages import HIDDEN, explorer_data, notebook_links, redact
 PACKAGE = ROOT / "tutorlib"
 LOADED = {"script": "src", "img": "src", "source": "src", "iframe": "src", "link": "href"}  # by a browser, at once
 EXPLORERS = {  # page → how many explorers it has
-    "01_layouts": 1, "03_layout_algebra": 3, "04_swizzles": 1, "05_copy_kernels": 1, "06_cutile_tiles": 1,
+    "01_layouts": 1, "03_layout_algebra": 3, "04_swizzles": 1, "06_cutile_tiles": 1,
     "11_double_buffer": 1, "12_grid_swizzle": 1, "14_hopper_gemm": 1,
 }  # fmt: skip
 

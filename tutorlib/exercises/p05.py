@@ -83,7 +83,7 @@ EXERCISES = (
         shapes=RAGGED_VECTORS,
         simulated_shapes=FEW_RAGGED_VECTORS,
         tiers=(0.7, 0.9),
-        requires=("cp.async.bulk.tensor", "mbarrier", "fence.mbarrier_init"),
+        requires=("cp.async.bulk.tensor",),
         rules=(issued("cp.async.bulk.tensor") <= 4,),
     ),
     copy_exercise(

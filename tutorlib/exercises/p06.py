@@ -29,20 +29,6 @@ def summed_in_fp32(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType) -
     return x.shape[-1] * UNIT_ROUNDOFF["fp32"] * x.abs().sum(-1) + UNIT_ROUNDOFF[out] * result.abs()
 
 
-def rounded_twice(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType) -> "Tensor":
-    """A product and a sum, each rounded once."""
-    x, s, _ = inputs
-    return UNIT_ROUNDOFF[out] * ((x * s[:, None]).abs() + result.abs())
-
-
-SCALE_AND_SHIFT = Problem(  # each row of x times its own s, and each column's own b
-    name="scale_and_shift",
-    dims="MN",
-    inputs=(Operand("x", "MN", "fp32"), Operand("s", "M", "fp32"), Operand("b", "N", "fp32")),
-    output=Operand("y", "MN", "fp32"),
-    reference=lambda x, s, b: x * s[:, None] + b,
-    bound=rounded_twice,
-)
 ROW_SUMS = Problem(
     name="row_sums",
     dims="MN",
@@ -51,13 +37,6 @@ ROW_SUMS = Problem(
     reference=lambda x: x.sum(-1),
     bound=summed_in_fp32,
 )
-
-
-def power_of_two(n: int) -> int:
-    """The smallest power of two that is at least n."""
-    return 1 << math.ceil(math.log2(n))
-
-
 WHOLE_AND_RAGGED = ((64, 96), (70, 70), (33, 129))
 MANY, HELD = 8, 62_000  # blocks of an SM, or bytes of rows in fewer; at these sizes they are counted:
 COUNTED = ((528, 1024), (528, 4096))
@@ -121,22 +100,7 @@ EXERCISES = (
         tiles=lambda shape: {0: math.prod(square_tiles(shape))},
     ),
     kernel_exercise(
-        ("06.2", "scale_and_shift", 3),
-        problem=SCALE_AND_SHIFT,
-        rules=(IN_FP32, issued("mul.rn.f32|fma.rn.f32") <= 384),  # of 6,144 elements
-        shapes=WHOLE_AND_RAGGED,
-        all_blocks=True,
-        grid=lambda shape: tuple(map(tiles, shape, square_tiles(shape))),
-        constants=square_tiles,
-        loads=lambda shape: {
-            **each_once(shape),
-            1: shape[0] * tiles(shape[1], square_tiles(shape)[1]),
-            2: shape[1] * tiles(shape[0], square_tiles(shape)[0]),
-        },
-        tiles=lambda shape: {0: math.prod(square_tiles(shape))},
-    ),
-    kernel_exercise(
-        ("06.3", "row_sums", 3),
+        ("06.2", "row_sums", 3),
         problem=ROW_SUMS,
         counted=ROWS_IN_FOURS[1],
         rules=(IN_FP32, issued("add.rn.f32") <= 4000),
@@ -148,30 +112,21 @@ EXERCISES = (
         tiles=lambda shape: {0: math.prod(long_tiles(shape))},
     ),
     kernel_exercise(
-        ("06.4", "softmax", 4),
-        problem=softmax("fp32", "steep"),
-        shapes=((5, 64), (100, 100), (3, 1)),
-        grid=lambda shape: (shape[0],),
-        constants=lambda shape: (power_of_two(shape[1]),),
-        tiles=lambda shape: {0: power_of_two(shape[1])},
-        loads=each_once,
-    ),
-    CutileExercise.of(
-        ("06.6", "softmax_of", 5),
-        problem=softmax("fp32", "steep"),
-        shapes=((5, 64), (100, 100), (3, 1), (7, 129)),
-        simulated_shapes=((5, 64), (7, 129)),
-        bench_shape=(65536, 1024),
-        planned=COUNTED,
-        unlike=unlike_one_launch,
-    ),
-    kernel_exercise(
-        ("06.5", "long_softmax", 4),
+        ("06.3", "long_softmax", 4),
         problem=softmax("fp32", "steep"),
         shapes=((3, 2000), (5, 1024), (4, 100), (2, 257)),
         grid=lambda shape: (shape[0],),
         constants=lambda shape: (row_tile(shape),),
         tiles=lambda shape: {0: row_tile(shape)},
         loads=lambda shape: {0: 2 * shape[0] * shape[1]},  # maximum and sum in one pass, the results in another
+    ),
+    CutileExercise.of(
+        ("06.4", "softmax_of", 5),
+        problem=softmax("fp32", "steep"),
+        shapes=((5, 64), (100, 100), (3, 1), (7, 129)),
+        simulated_shapes=((5, 64), (7, 129)),
+        bench_shape=(65536, 1024),
+        planned=COUNTED,
+        unlike=unlike_one_launch,
     ),
 )

@@ -15,6 +15,7 @@ from cutlass.memory import SmemAllocator
 
 from tutorlib.course.answers import load_answers
 from tutorlib.instruments.sweep import Candidate, Sweep
+from tutorlib.machine import device
 from tutorlib.measuring import counters
 from tutorlib.measuring.launchers import CuteLauncher
 from tutorlib.problems.catalogue import copy, transpose
@@ -67,26 +68,6 @@ def by_registers(
     return host
 
 
-def directed(loads: Area, stores: Area) -> Host:
-    """A copy through shared memory, by single elements. loads, stores: the areas of their threads."""
-
-    @cute.kernel
-    def kernel(src: cute.Tensor, dst: cute.Tensor, load: cute.TiledCopy, store: cute.TiledCopy) -> None:
-        padded = cute.make_layout(TILE, stride=(TILE[1] + 2, 1))  # rows of 33 words of bf16: no bank conflicts
-        tile = SmemAllocator().allocate_tensor(src.element_type, padded, byte_alignment=128)
-        mine, others = (each.get_slice(cute.arch.thread_idx()[0]) for each in (load, store))
-        through(load, mine.partition_S(tile_of_block(src)), mine.partition_D(tile))
-        cute.arch.sync_threads()
-        through(store, others.partition_S(tile), others.partition_D(tile_of_block(dst)))
-
-    @cute.jit
-    def host(src: cute.Tensor, dst: cute.Tensor) -> None:
-        load, store = (tiled_copy(src, 1, area, 128) for area in (loads, stores))
-        kernel(src, dst, load, store).launch(grid=grid_for(src), block=(128, 1, 1))
-
-    return host
-
-
 def through(tiled: cute.TiledCopy, source: cute.Tensor, target: cute.Tensor, read: Any = None) -> None:
     """Through registers. read: copies to them where the same elements come in other vectors."""
     registers = cute.make_rmem_tensor(target.shape, target.element_type)
@@ -94,31 +75,15 @@ def through(tiled: cute.TiledCopy, source: cute.Tensor, target: cute.Tensor, rea
     cute.copy(tiled, registers, target)
 
 
-def tile_of(order: str, block: Any, high: Any, wide: Any) -> tuple[Any, Any]:
-    """The coordinate (down, across) of a block's tile of src, in the order of its rows, columns or squares of 8×8."""
-    if order == "columns":
-        return block % high, block // high
-    if order == "rows":
-        return block // wide, block % wide
-    square, within = block // 64, block % 64
-    return square // (wide // 8) * 8 + within // 8, square % (wide // 8) * 8 + within % 8
-
-
-def turned(
-    tile: Area = TURN,
-    threads: int = 256,
-    registers: bool = False,
-    swizzle: tuple[int, int, int] = (5, 0, 6),
-    order: str = "rows",
-    vector: int = 1,
-) -> Host:
+def turned(registers: bool = False, swizzle: tuple[int, int, int] = (5, 0, 6), vector: int = 1) -> Host:
     """A transpose through shared memory. registers: on the way there, in place of cp.async."""
+    threads, tile = 256, TURN
 
     @cute.kernel
     def kernel(src: Any, dst: cute.Tensor, load: cute.TiledCopy, read: cute.TiledCopy, store: cute.TiledCopy) -> None:
-        down, across = tile_of(order, cute.arch.block_idx()[0], src.shape[0] // tile[0], src.shape[1] // tile[1])
+        across, down, _ = cute.arch.block_idx()
         memory = SmemAllocator().allocate_array(src.element_type, tile[0] * tile[1], byte_alignment=128)
-        plain = cute.make_layout(tile, stride=(tile[1], 1)), cute.make_layout(tile[::-1], stride=(1, tile[1]))
+        plain = cute.make_layout(tile, stride=(tile[1], 1)), cute.make_layout(tile, stride=(1, tile[1]))
         mixed = (cute.make_composed_layout(cute.make_swizzle(*swizzle), 0, one) for one in plain)
         by_rows, by_columns = (cute.make_tensor(memory, layout) for layout in mixed)
         loads, reads, stores = (each.get_slice(cute.arch.thread_idx()[0]) for each in (load, read, store))
@@ -130,16 +95,15 @@ def turned(
             cute.arch.cp_async_commit_group()
             cute.arch.cp_async_wait_group(0)
         cute.arch.sync_threads()
-        to_dst = stores.partition_D(cute.local_tile(dst, tile[::-1], (across, down)))
+        to_dst = stores.partition_D(cute.local_tile(dst, tile, (across, down)))
         through(store, reads.partition_S(by_columns), to_dst, read)
 
     @cute.jit
     def host(src: cute.Tensor, dst: cute.Tensor) -> None:
         mode = cpasync.LoadCacheMode.GLOBAL if vector == 4 else cpasync.LoadCacheMode.ALWAYS
         load = tiled_copy(src, vector, tile, threads, None if registers else cpasync.CopyG2SOp(cache_mode=mode))
-        read, store = (tiled_copy(src, vector, tile[::-1], threads, words=words) for words in (True, False))
-        blocks = cute.size(src) // (tile[0] * tile[1])
-        kernel(src, dst, load, read, store).launch(grid=(blocks, 1, 1), block=(threads, 1, 1))
+        read, store = (tiled_copy(src, vector, tile, threads, words=words) for words in (True, False))
+        kernel(src, dst, load, read, store).launch(grid=grid_for(src, tile), block=(threads, 1, 1))
 
     return host
 
@@ -152,44 +116,42 @@ def sweep_of(
 
 
 def copy_naive() -> Sweep:
-    """What the naive copy pays for: loads or stores down a column, rows whose pitch is a power of two."""
+    """What the naive copy, down a column, pays for."""
     one_by_one = partial(by_registers, vector=1, loads_first=False)
     hosts = {"naive": one_by_one(area=DOWN), "coalesced": one_by_one()}
-    for (loads, load), (stores, store) in product({"down": DOWN, "along": TILE}.items(), repeat=2):
-        hosts[f"loads {loads}, stores {stores}"] = directed(load, store)
     counted = tuple(getattr(counters, name) for name in COUNTED)
-    return sweep_of(copy("bf16"), ((4096, 16384), (4096, 16448)), hosts, counted)
+    return sweep_of(copy("bf16"), ((4096, 16384),), hosts, counted)
 
 
 def copy_rungs() -> Sweep:
-    """Rung 3's changes to rung 2, one at a time."""
-    hosts = {
-        "rung 2: one element at a time": by_registers(vector=1, loads_first=False),
-        "+ all loads before the first store": by_registers(vector=1),
-        "+ vectors of 16 bytes": by_registers(loads_first=False),
-        "+ both": by_registers(),
-        "+ both, tile 64×128": by_registers(WIDE),
-        "+ both, tile 64×128, 256 threads": by_registers(WIDE, 256),
+    """Rung 3's changes to rung 2, one at a time; of a thread: its loads in flight, and the bytes of each."""
+    kernels = {
+        "rung 2: one element at a time": (by_registers(vector=1, loads_first=False), 128, 1, 2),
+        "+ all loads before the first store": (by_registers(vector=1), 128, 64, 2),
+        "+ vectors of 16 bytes": (by_registers(loads_first=False), 128, 1, 16),
+        "+ both": (by_registers(), 128, 8, 16),
+        "+ both, tile 64×128": (by_registers(WIDE), 128, 8, 16),
+        "+ both, tile 64×128, 256 threads": (by_registers(WIDE, 256), 256, 4, 16),
     }
-    return sweep_of(copy("bf16"), ((32768, 16384),), hosts)
+
+    def candidate(name: str, host: Host, threads: int, loads: int, size: int) -> Candidate:
+        launcher = CuteLauncher(host, copy("bf16"))
+
+        def inspect(shape: Shape) -> dict[str, Any]:
+            return {"registers": launcher.compiled(shape, device.need_gpu().arch).registers}
+
+        return Candidate(name, launcher, facts={"threads": threads, "loads": loads, "bytes": size}, inspect=inspect)
+
+    candidates = tuple(candidate(name, *kernel) for name, kernel in kernels.items())
+    return Sweep(copy("bf16"), candidates, ((32768, 16384),), pairs=10)
 
 
 def transposes() -> Sweep:
-    """The answer of 05.5, which is the third, with one thing changed at a time; then with 16 bytes an access."""
-    by_16 = partial(turned, vector=4, swizzle=(3, 2, 6))
+    """The answer of 05.5, which is the second, with one thing changed at a time."""
     hosts = {
         "plain layouts, through registers": turned(registers=True, swizzle=(0, 0, 6)),
-        "swizzled, through registers": turned(registers=True),
         "swizzled, by cp.async": turned(),
-        "blocks by columns": turned(order="columns"),
-        "blocks in squares of 8×8": turned(order="squares"),
-        "128 threads": turned(threads=128),
-        "512 threads": turned(threads=512),
-        "tiles of 32×32": turned((32, 32), swizzle=(5, 0, 5)),
-        "tiles of 64×128": turned(WIDE, swizzle=(5, 0, 7)),
-        "tiles of 128×64": turned(TILE),
-        "16 bytes an access": by_16(),
-        "16 bytes, tiles of 64×128": by_16(WIDE, swizzle=(3, 2, 7)),
-        "16 bytes, blocks in squares of 8×8": by_16(order="squares"),
+        "swizzled, through registers": turned(registers=True),
+        "16 bytes an access": turned(vector=4, swizzle=(3, 2, 6)),
     }
     return sweep_of(transpose("fp32"), ((16384, 16384),), hosts, pairs=8)

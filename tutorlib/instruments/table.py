@@ -22,12 +22,14 @@ from cutlass.pipeline import PipelineUserType, make_pipeline_state
 from torch import Tensor
 from torch.nn.functional import silu
 
+from tutorlib.compiling.dsls import compile_cutile
+from tutorlib.compiling.spec import TensorSpec
 from tutorlib.course.answers import load_answers
 from tutorlib.instruments.sweep import Candidate, Sweep
 from tutorlib.kernels import cutile, layers
 from tutorlib.kernels.ampere.config import BYTES, MOST_SMEM, GemmConfig
 from tutorlib.kernels.ampere.gemm import Order, in_eights, make_gemm
-from tutorlib.kernels.ampere.main_loops import multistage, refilled_at_once, single_buffer
+from tutorlib.kernels.ampere.main_loops import TUNED, multistage, refilled_at_once, single_buffer
 from tutorlib.kernels.ampere.thread_share import Steps
 from tutorlib.kernels.attention import hopper_backward
 from tutorlib.kernels.attention import launch as attention_launch
@@ -176,14 +178,19 @@ def rows_of(n: int) -> Shape:
     return 2**26 // n, n
 
 
+def short_softmax() -> Any:
+    """The kernel that the answer of 06.4 launches."""
+    return load_answers("06_cutile_tiles")["06.4"].__globals__["short_softmax"]
+
+
 def softmax_rows() -> Sweep:
     """Notebook 06's kernels, rows in one tile and online, by a row's length."""
-    answers = load_answers("06_cutile_tiles")
-    by_row = partial(CutileLauncher, grid=lambda shape: shape[:1], constants=lambda shape: shape[1:])
+    online = load_answers("06_cutile_tiles")["06.3"]
+    by_row = partial(CutileLauncher, grid=lambda shape: shape[:1])
     launchers = {
-        "one tile a row": by_row(answers["06.4"]),
-        "online, tiles of 1024": by_row(answers["06.5"], constants=lambda _: (1024,)),
-        "online, tiles of 4096": by_row(answers["06.5"], constants=lambda _: (4096,)),
+        "one tile a row": by_row(short_softmax(), constants=lambda shape: (1, shape[1])),
+        "online, tiles of 1024": by_row(online, constants=lambda _: (1024,)),
+        "online, tiles of 4096": by_row(online, constants=lambda _: (4096,)),
     }
     shapes = tuple(map(rows_of, (1024, 4096, 16384, 65536)))
     return Sweep(SOFTMAX, tuple(Candidate(*one) for one in launchers.items()), shapes, pairs=10, seconds=60)
@@ -191,13 +198,18 @@ def softmax_rows() -> Sweep:
 
 def softmax_occupancy() -> Sweep:
     """Its last kernel, by the rows in a tile and the blocks on an SM that it asks for."""
-    short = load_answers("06_cutile_tiles")["06.6"].__globals__["short_softmax"]
+    short = short_softmax()
 
     def candidate(height: int, blocks: int) -> Candidate:
         name = f"{height} row{'s' * (height > 1)} a tile" + f", occupancy={blocks}" * (blocks > 1)
         kernel = short.replace_hints(occupancy=blocks) if blocks > 1 else short
         launcher = CutileLauncher(kernel, lambda shape: (shape[0] // height,), lambda shape: (height, shape[1]))
-        return Candidate(name, launcher)
+
+        def inspect(shape: Shape) -> dict[str, Any]:
+            made = compile_cutile(kernel, [*[TensorSpec(shape)] * 2, height, shape[1]], device.tile_target())
+            return {"registers": made.registers, "stack_bytes": made.stack_bytes}
+
+        return Candidate(name, launcher, inspect=inspect)
 
     candidates = tuple(candidate(height, blocks) for blocks in (1, 2, 4, 8) for height in (1, 2, 4, 8))
     return Sweep(SOFTMAX, candidates, tuple(map(rows_of, (1024, 4096))), pairs=6)
@@ -445,6 +457,56 @@ STAGED = {
 }
 DEEP = {tile: warps for tile, warps in STAGED.items() if tile[:2] == (128, 128)}
 DEPTHS = ((1024, 1024, 8192), (4096, 4096, 256))  # a grid that leaves each SM one block, and a K of a few tiles
+
+
+def reordered(copies_first: bool, branch: bool) -> Callable[[Steps], None]:
+    """`multistage` with a step's copies before or after its ldmatrix; no branch: the last K tile is loaded again."""
+
+    @cute.jit
+    def loop(steps: Steps) -> None:
+        for k_tile in cutlass.range_constexpr(steps.stages - 1):
+            if cutlass.const_expr(k_tile < steps.k_tiles):
+                steps.load(k_tile, k_tile)
+            cute.arch.cp_async_commit_group()
+        cute.arch.cp_async_wait_group(steps.stages - 2)
+        cute.arch.sync_threads()
+        steps.fetch(0, 0)
+        read, write = 0, steps.stages - 1
+        for k_tile in range(steps.k_tiles):
+            ahead = k_tile + steps.stages - 1
+            for k_block in cutlass.range_constexpr(steps.k_blocks):
+                if cutlass.const_expr(k_block + 1 == steps.k_blocks):
+                    read = (read + 1) % steps.stages
+                    cute.arch.cp_async_wait_group(steps.stages - 2)
+                    cute.arch.sync_threads()
+                if cutlass.const_expr(not copies_first):
+                    steps.fetch((k_block + 1) % steps.k_blocks, read)
+                if cutlass.const_expr(k_block == 0):
+                    if cutlass.const_expr(not branch):
+                        steps.load(cutlass.min(ahead, steps.k_tiles - 1), write)
+                    else:
+                        if ahead < steps.k_tiles:
+                            steps.load(ahead, write)
+                    cute.arch.cp_async_commit_group()
+                    write = read
+                if cutlass.const_expr(copies_first):
+                    steps.fetch((k_block + 1) % steps.k_blocks, read)
+                steps.multiply(k_block)
+        cute.arch.cp_async_wait_group(0)
+
+    return loop
+
+
+def gemm_loops() -> Sweep:
+    """Notebook 13's loop, tuned, with the lines of a step in another order."""
+    loops = {
+        "13.1: copies, then ldmatrix": multistage,
+        "copies, then ldmatrix; no branch": reordered(True, False),
+        "ldmatrix, then copies": reordered(False, True),
+        "ldmatrix, then copies; no branch": reordered(False, False),
+    }
+    hosts = {name: make_gemm(TUNED, loop, in_eights) for name, loop in loops.items()}
+    return Sweep(GEMM, tuple(Candidate(n, CuteLauncher(host, GEMM)) for n, host in hosts.items()), cubes(4096, 8192))
 
 
 def gemm_orders() -> Sweep:
@@ -1094,7 +1156,7 @@ SWEEPS: dict[str, Callable[[], Sweep]] = {
     "cpp_ways": lambda: cpp_gemms(WAYS, cubes(4096, 8192)),
     "gemm_rungs": lambda: Sweep(GEMM, rungs(GEMM), SQUARES, look=mma_sync_alone),
     "gemm_stages": lambda: staged(STAGED, SQUARES[:1]),
-    "gemm_unfitted": lambda: staged(STAGED, cubes(2048, 3072)),
+    "gemm_loops": gemm_loops,
     "gemm_depth": lambda: staged(DEEP, DEPTHS),
     "gemm_parts": gemm_parts,
     "gemm_orders": gemm_orders,

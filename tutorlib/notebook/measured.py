@@ -203,6 +203,9 @@ def speed_rows(swept: SweepResults) -> Rows:
     for shape in sorted(swept.shapes):
         for point in swept.at(shape):
             rows[point.name][size(shape)] = shown(point.measurement.speeds[0], point.measurement.noisy)
+            if "stack_bytes" in point.facts:
+                rows[point.name][f"{shape[-1]}: registers"] = str(point.facts["registers"])
+                rows[point.name][f"{shape[-1]}: stack"] = str(point.facts["stack_bytes"])
         rows[swept.baseline][size(shape)] = shown(median(p.measurement.speeds[1] for p in swept.at(shape)))
     return [*rows.items()]
 

@@ -27,7 +27,7 @@ from tutorlib.measuring.timing import Measurement, within_noise
 from tutorlib.measuring.trusted import measure
 from tutorlib.models.hopper_gemm import Sm, count_waves
 from tutorlib.notebook.explain import simulate
-from tutorlib.notebook.measured import NBSP, Rows, explained, show_ratio, show_sweep, size, tables, time_of
+from tutorlib.notebook.measured import NBSP, Rows, show_ratio, show_sweep, size, tables
 from tutorlib.paths import DATA
 from tutorlib.problems.attention import attention_problem
 from tutorlib.problems.catalogue import gemm
@@ -171,26 +171,6 @@ def show_faster(measured: Measurement, other: Measurement) -> str:
     """ "1.024 × as fast", by what both are beside their baselines."""
     faster = measured.ratio / other.ratio
     return f"{faster:.3f} × as fast{', within noise' if within_noise(faster - 1, measured, other) else ''}"
-
-
-def show_beside(kernels: Mapping[str, Callable[..., None]], sizes: Sequence[int]) -> "DataFrame | None":
-    """Host functions gemm(a, b, c) at M = N = K = size: TFLOP/s, and speed beside cuBLAS; without a GPU a line says so.
-
-    Raises WrongWhenTimed and KernelFault.
-    """
-    import pandas
-
-    if reason := device.why_not(MMA_SYNC):
-        print(f"{', '.join(kernels)}: not measured: {reason}")
-        return None
-    problem, rows = gemm("bf16"), dict[tuple[str, int], dict[str, str]]()
-    for name, host in kernels.items():
-        launcher = CuteLauncher(host, problem)
-        for side in sizes:
-            measured = measure(problem, launcher, (side,) * 3)
-            cells = time_of(measured) | {"speed": measured.rate}
-            rows[name, side] = cells | {f"of {measured.baseline}": show_ratio(measured)}
-    return explained(pandas.DataFrame.from_dict(rows, orient="index"))
 
 
 # Tile C++ ------------------------------------------------------------------------------------------------------------

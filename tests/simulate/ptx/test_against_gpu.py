@@ -42,7 +42,7 @@ KEPT = [
     for record in RECORDS
     for kept in record.outputs
 ]
-APPROXIMATE = {"06.4", "18.1", "18.2", "18.5"}  # ex2.approx, tanh.approx: last bits are not documented
+APPROXIMATE = {"06.3", "06.4", "18.1", "18.2", "18.5"}  # ex2.approx, tanh.approx: last bits are not documented
 NEAR = 0.1  # of the problem's bound: the GPU's tensor cores add up products in another way than the simulator
 ROUNDED_APART = 0.001  # of the elements: sums near the middle of two bf16, which fall on either side of it
 COUNTED = (256, 384, 256)
@@ -79,7 +79,7 @@ def test_the_output_is_the_gpus(kept):
 def test_every_gemm_of_the_ladder_is_among_them():
     for record in RECORDS:
         kept = {one.exercise for one in record.outputs}
-        assert kept >= {"02.1", "05.1", "05.5", "07.1", "08.1", "09.1", "10.4", "12.1", "13.4", "14.5", "16.3"}
+        assert kept >= {"02.1", "05.1", "05.5", "07.1", "08.1", "09.1", "10.4", "12.1", "13.3", "14.5", "16.3"}
 
 
 @pytest.mark.parametrize("record", [record for record in RECORDS if record.accesses], ids=lambda record: record.gpu)

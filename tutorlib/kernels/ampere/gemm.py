@@ -80,6 +80,7 @@ class GemmParts:
     smem: rows, K, stages → the layout of a tile's buffers. g2s, mma: who copies and who multiplies.
     operands: the views of the registers. copies, steps: the class whose method loads, and the one whose methods fetch
         and multiply. columns: the order in which the MMA takes the columns of C.
+    a: configuration, dtype, MMA → the layout of A's buffers, who copies them, and A's ldmatrix; None: all as B's.
     order: a block's number, rows and columns of tiles → its tile.
     gated: the epilogue makes one column of C of two columns of accumulators; see notebook 18.
     """
@@ -94,6 +95,7 @@ class GemmParts:
     copies: type[GlobalToShared] = GlobalToShared
     steps: type[Steps] = Steps
     columns: Callable[[GemmConfig], cute.Layout] = n_order
+    a: Callable[..., tuple[cute.ComposedLayout, cute.TiledCopy, cute.TiledCopy]] | None = None
     gated: bool = False
 
     def out(self, config: GemmConfig) -> GemmConfig:
@@ -135,22 +137,23 @@ def gemm_kernel(
     cB = cute.composition(cB, (columns, None, None))
     cC = cute.local_tile(cute.make_identity_tensor(mC.shape), out.tile[:2], (m, n))
 
+    tiled_mma = parts.mma(config, dtype)
+    math = tiled_mma.get_slice(thread)
+    g2s = parts.g2s(config, dtype)
+    smem_a, g2s_a, s2r_a = parts.smem(bM, bK, config.stages), g2s, None
+    if cutlass.const_expr(parts.a is not None):
+        smem_a, g2s_a, s2r_a = parts.a(config, dtype, tiled_mma)
     memory = SmemAllocator()
-    sA = memory.allocate_tensor(dtype, parts.smem(bM, bK, config.stages), byte_alignment=128)
+    sA = memory.allocate_tensor(dtype, smem_a, byte_alignment=128)
     sB = memory.allocate_tensor(dtype, parts.smem(bN, bK, config.stages), byte_alignment=128)
 
-    g2s = parts.g2s(config, dtype)
-    copies = g2s.get_slice(thread)
-
     def global_to_shared(
-        matrix: cute.Tensor, g: cute.Tensor, s: cute.Tensor, c: cute.Tensor, rows: int
+        g2s: cute.TiledCopy, matrix: cute.Tensor, g: cute.Tensor, s: cute.Tensor, c: cute.Tensor, rows: int
     ) -> GlobalToShared:
+        copies = g2s.get_slice(thread)
         whole = matrix.shape[0] % rows == 0 and matrix.shape[1] % bK == 0
         places, limit = (None, None) if whole else (copies.partition_S(c), matrix.shape)
         return parts.copies(g2s, copies.partition_S(g), copies.partition_D(s), places, limit)
-
-    tiled_mma = parts.mma(config, dtype)
-    math = tiled_mma.get_slice(thread)
 
     def mine(tile: cute.Tensor) -> cute.Tensor:
         """A thread's share of a tile as large as C's."""
@@ -159,8 +162,11 @@ def gemm_kernel(
     tCgC = mine(gC)
     tCrC = parts.accumulators(tiled_mma, tCgC)
     tCrC.fill(0.0)
-    a, b = global_to_shared(mA, gA, sA, cA, bM), global_to_shared(mB, gB, sB, cB, bN)
+    a, b = global_to_shared(g2s_a, mA, gA, sA, cA, bM), global_to_shared(g2s, mB, gB, sB, cB, bN)
     rA, rB = parts.operands(tiled_mma, thread, sA, sB)
+    if cutlass.const_expr(s2r_a is not None):
+        mine_a = s2r_a.get_slice(thread)
+        rA = Operand(rA.tCrX, s2r_a, mine_a.partition_S(sA), mine_a.retile(rA.tCrX))
     parts.main_loop(parts.steps(cute.size(gA, mode=[2]), a, b, rA, rB, tiled_mma, tCrC))
     tCgD = None if mD is None else mine(cute.local_tile(mD, out.tile[:2], (m, n)))
     parts.epilogue(Accumulators(tCrC, tCgC, mine(cC), gC, mC.shape, out, math, tCgD))
