@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 110
+#     minutes: 75
 #     appendix: 25
 #     summary: Softmax and two GEMMs in one kernel, causal, grouped, for one query; the appendix has the backward pass.
 # ---
@@ -16,23 +16,20 @@
 #
 # > **After this page you can** write an attention kernel in cuTile that never stores its scores, masks only the tiles
 # > that need a mask, skips the tiles that no query sees, shares K and V among heads, and starts its longest rows first;
-# > and combine partial results whose keys were split among blocks. The appendix computes a gradient without storing the
-# > weights.
+# > and combine partial results whose keys were split among blocks.
 # >
-# > **It takes** about 110 minutes, on any machine; its appendix about 25 more.
+# > **It takes** about 75 minutes, on any machine; its appendix about 25 more.
 
 # %%
 import math
-import re
 
 import cuda.tile as ct
 import torch
 
 from tutorlib import (
-    TensorSpec, all_sweep_results, check, compare_attention, compile_cutile, disassemble, hardware_of,
-    show_attention_loop, show_key_tiles, show_sweep,
+    all_sweep_results, check, compare_attention, hardware_of, show_attention_loop, show_key_tiles, show_sweep,
 )  # fmt: skip
-from tutorlib.kernels.attention import forward_by_tiles, tiles
+from tutorlib.kernels.attention import forward_by_tiles
 
 ZERO, NEG_INF = ct.PaddingMode.ZERO, ct.PaddingMode.NEG_INF
 LOG2_E = math.log2(math.e)
@@ -59,7 +56,7 @@ print(f"S: {heads * tokens**2 * 2 / 1e9:.1f} GB in bf16; Q, K, V and O: {4 * hea
 # ## An average with weights that are not final
 #
 # GPUs have an instruction for 2ˣ (`ex2` in PTX) and none for eˣ. Attention multiplies its scores by a scale anyway, so
-# put log2(e) into the scale: then a weight is 2^(s - m), where m is the maximum of the row's scores so far. Keep two
+# put log2(e) into it: then a weight is 2^(s - m), where m is the maximum of the row's scores so far. Keep two
 # sums relative to m: the **total** Σ 2^(sₙ - m) and the accumulator Σ 2^(sₙ - m)·vₙ. Suppose that the next tile raises
 # the maximum to m′. For every term of both sums
 #
@@ -74,31 +71,10 @@ print(f"S: {heads * tokens**2 * 2 / 1e9:.1f} GB in bf16; Q, K, V and O: {4 * hea
 show_attention_loop([(1, 3), (2, 0), (5, 4), (4, 1), (6, 6)], [(2, 4), (1, 0), (3, 5), (8, 2), (1, 3)])
 
 # %% [markdown]
-# **Predict:** how many floating-point instructions does an exponential take with `ct.exp`, with `ct.exp2`, and with
-# `ct.exp2(…, flush_to_zero=True)`, which replaces subnormal numbers (below 2⁻¹²⁶) with 0?
-
-
-# %%
-@ct.kernel
-def exponentials(x, y, base_two: ct.Constant[bool], flush: ct.Constant[bool]):
-    i = ct.bid(0)
-    tile = ct.load(x, (i,), (128,))
-    ct.store(y, (i,), ct.exp2(tile, flush_to_zero=flush) if base_two else ct.exp(tile))
-
-
-vector = TensorSpec((4096,))
-for name, *how in [("exp", False, False), ("exp2", True, False), ("exp2, flushed", True, True)]:
-    made = compile_cutile(exponentials, [vector, vector, *how], "sm_90")
-    _, _, after = disassemble(made.cubin).partition("LDG")  # the load
-    print(f"{name:14}", *re.findall(r"\b(?:F[A-Z]{3,4}|MUFU)\b[.\w]*", after))
-
-# %% [markdown]
-# To preserve subnormal results, ptxas surrounds `ex2` with a comparison, a select and two multiplications. Flushed, an
-# exponential is one instruction. A weight below 2⁻¹²⁶ does not matter next to the largest one, which is 1.
-#
 # So this is the step that all kernels of this page share. s is a tile of scores (tm, tn), already multiplied by
 # log2(e); largest and total are columns (tm, 1). It returns the tile's weights, the factor for everything that came
-# before, the new maximum and the new total. (`@ct.function` marks a function that only kernels call.)
+# before, the new maximum and the new total. With `flush_to_zero=True`, which replaces numbers below 2⁻¹²⁶ with 0, an
+# exponential is one instruction, `ex2`. (`@ct.function` marks a function that only kernels call.)
 
 
 # %%
@@ -111,30 +87,9 @@ def online_step(s, largest, total):
 
 
 # %% [markdown]
-# Total and accumulator are fp32. The next cell computes a row's total in tiles of 64 scores and rounds it after each
-# tile. **Predict** the relative error that bf16 makes in rows of 256, of 4,096 and of 65,536 scores:
-
-
-# %%
-def total_of(scores, dtype, tn=64):
-    largest, total = torch.tensor(-math.inf), torch.tensor(0.0)
-    for part in scores.split(tn):
-        new = torch.maximum(largest, part.max())
-        total = (total * torch.exp2(largest - new) + torch.exp2(part - new).sum()).to(dtype).float()
-        largest = new
-    return total * torch.exp2(largest - scores.max())
-
-
-for n in (256, 4096, 65536):
-    row = torch.randn(n, generator=torch.Generator().manual_seed(n))
-    exact = torch.exp2((row - row.max()).double()).sum()
-    errors = [abs(total_of(row, dtype) / exact - 1) for dtype in (torch.float32, torch.bfloat16)]
-    print(f"{n:6} keys: relative error {errors[0]:.0e} in fp32, {errors[1]:.0e} in bf16")
-
-# %% [markdown]
-# bf16 has 8 significant bits. Once the total is several hundred times as large as a tile's contribution, adding the
-# tile no longer changes it, and the output, divided by that total, is too large. The weights p may be rounded to bf16
-# for the tensor cores: each enters a sum only once, so their errors do not accumulate, and partly cancel.
+# Total and accumulator are fp32. bf16 has 8 significant bits: once the total is several hundred times as large as a
+# tile's contribution, adding the tile would no longer change it. The weights p may be rounded to bf16 for the tensor
+# cores: each enters a sum only once, so their errors do not accumulate.
 #
 # ## Two GEMMs in one kernel
 #
@@ -210,50 +165,6 @@ check("22.2", key_tiles)
 # cannot happen with this mask, because key 0 is in the first tile and every query sees it. From then on `largest` is
 # finite, and a tile whose scores are all -∞ in a row changes nothing there.
 #
-# **Exercise 22.3** (about 15 lines). Write both loops of `causal`: over the tiles without a mask, then over those that
-# need one. The numbers of queries and keys need not be multiples of the tile, and what a load finds past the last key
-# is undetermined: is a weight of 0 enough to keep it out of the result? `check` counts the tiles that you load,
-# multiply and mask. At hand: `ct.where(seen, s, -math.inf)`; `ct.arange(tn, dtype=ct.int32)`, the numbers 0 … tn - 1;
-# `[:, None]` and `[None, :]` make columns and rows; conditions combine with `&`; `ct.load(…, padding_mode=ZERO)`.
-
-
-# %%
-@ct.kernel
-def causal(q, k, v, o, scale: float, tm: ct.Constant[int], tn: ct.Constant[int], d: ct.Constant[int]):
-    m = ct.bid(0)
-    keys = k.shape[0]
-    unmasked, end = key_tiles(m, tm, tn, keys)
-    queries = ct.load(q, (m, 0), (tm, d), padding_mode=ZERO)
-    largest = ct.full((tm, 1), -math.inf, ct.float32)
-    total = ct.zeros((tm, 1), ct.float32)
-    acc = ct.zeros((tm, d), ct.float32)
-    ### BEGIN SOLUTION (about 15 lines)
-    for n in range(unmasked):
-        k_tile = ct.load(k, (n, 0), (tn, d))
-        s = ct.mma(queries, ct.transpose(k_tile), ct.zeros((tm, tn), ct.float32)) * scale
-        p, factor, largest, total = online_step(s, largest, total)
-        v_tile = ct.load(v, (n, 0), (tn, d))
-        acc = ct.mma(p.astype(v.dtype), v_tile, acc * factor)
-    row = m * tm + ct.arange(tm, dtype=ct.int32)[:, None]
-    for n in range(unmasked, end):
-        k_tile = ct.load(k, (n, 0), (tn, d), padding_mode=ZERO)
-        s = ct.mma(queries, ct.transpose(k_tile), ct.zeros((tm, tn), ct.float32)) * scale
-        column = n * tn + ct.arange(tn, dtype=ct.int32)[None, :]
-        seen = (column < keys) & (column <= row)
-        p, factor, largest, total = online_step(ct.where(seen, s, -math.inf), largest, total)
-        v_tile = ct.load(v, (n, 0), (tn, d), padding_mode=ZERO)
-        acc = ct.mma(p.astype(v.dtype), v_tile, acc * factor)
-    ### END SOLUTION
-    ct.store(o, (m, 0), (acc / total).astype(o.dtype))
-
-
-# %%
-check("22.3", causal)
-
-# %% [markdown]
-# A weight of 0 keeps nothing out: 0 · NaN is NaN, so V needs its padding. K's padding never reaches the result, because
-# `ct.where` replaces those scores.
-#
 # ## Heads that share keys, and the longest rows first
 #
 # A model has many heads and a batch of sequences: q and o are (batch, heads, queries, d), and every head of every
@@ -280,14 +191,41 @@ print(f"the work of four SMs, shared evenly: {sum(lengths) / 4:.0f} tiles each")
 print(f"shortest first: {makespan(lengths)} tiles, longest first: {makespan(lengths[::-1])}")
 
 # %% [markdown]
-# This function has your two loops, for tiles of arrays with four modes:
+# All arrays have four modes now. This function loads tile n (rows, d) of a head, with zeros past its last row. Why
+# zeros, if the mask gives these keys a weight of 0 anyway?
 
 
 # %%
 @ct.function
-def attended(queries, k, v, batch, kv_head, m, scale, tm: Int, tn: Int, d: Int):
-    keys = k.shape[2]
+def rows_of(x, batch, head, n, rows: Int, d: Int):
+    return ct.reshape(ct.load(x, (batch, head, n, 0), (1, 1, rows, d), padding_mode=ZERO), (rows, d))
+
+
+# %% [markdown]
+# ## Your kernel
+#
+# **Exercise 22.3** (about 25 lines). From an empty cell, write the kernel `attention(q, k, v, o, scale: float, group:
+# Int, tm: Int, tn: Int, d: Int)`: causal, with a batch, heads and groups. The grid is (blocks of queries, heads,
+# batch), and neither queries nor keys need be multiples of the tile. `check` counts the tiles that you load, multiply
+# and mask, and looks at the order of the blocks.
+#
+# | at hand | |
+# |---|---|
+# | `ct.num_blocks(0)` | the number of blocks of queries of a head |
+# | `ct.arange(tn, dtype=ct.int32)` | the numbers 0 … tn - 1; `[:, None]` and `[None, :]` make columns and rows |
+# | `ct.where(seen, s, -math.inf)` | a mask; conditions combine with `&` |
+# | `ct.reshape(tile, (1, 1, tm, d))` | the tile as `ct.store` wants it for an array of four modes |
+
+
+# %%
+# attention(q, k, v, o, scale, group, tm, tn, d)
+### BEGIN SOLUTION (about 25 lines)
+@ct.kernel
+def attention(q, k, v, o, scale: float, group: Int, tm: Int, tn: Int, d: Int):
+    m, head, batch = ct.num_blocks(0) - 1 - ct.bid(0), ct.bid(1), ct.bid(2)
+    keys, kv_head = k.shape[2], head // group
     unmasked, end = key_tiles(m, tm, tn, keys)
+    queries = rows_of(q, batch, head, m, tm, d)
     largest = ct.full((tm, 1), -math.inf, ct.float32)
     total = ct.zeros((tm, 1), ct.float32)
     acc = ct.zeros((tm, d), ct.float32)
@@ -304,42 +242,19 @@ def attended(queries, k, v, batch, kv_head, m, scale, tm: Int, tn: Int, d: Int):
         seen = (column < keys) & (column <= row)
         p, factor, largest, total = online_step(ct.where(seen, s, -math.inf), largest, total)
         acc = ct.mma(p.astype(v.dtype), rows_of(v, batch, kv_head, n, tn, d), acc * factor)
-    return acc / total
+    ct.store(o, (batch, head, m, 0), ct.reshape(acc / total, (1, 1, tm, d)).astype(o.dtype))
 
 
-# %% [markdown]
-# **Exercise 22.4** (about 6 lines). Write what is missing.
-#
-# - `rows_of(x, batch, head, n, rows, d)`: tile n (rows, d) of a head of x, with zeros past its last row. A tile of an
-#   array with four modes has four sizes, such as (1, 1, rows, d); `ct.reshape` makes it (rows, d), and back.
-# - `attention`: causal, with a batch, heads and groups, and with the longest rows of each head first. The grid is
-#   (blocks of queries, heads, batch); `ct.num_blocks(0)` is the number of blocks of queries.
-#
-# `check` looks at the order of the blocks, and counts tiles as in 22.3.
+### END SOLUTION
 
 
 # %%
-@ct.function
-def rows_of(x, batch, head, n, rows: Int, d: Int):
-    ### BEGIN SOLUTION (about 1 line)
-    return ct.reshape(ct.load(x, (batch, head, n, 0), (1, 1, rows, d), padding_mode=ZERO), (rows, d))
-    ### END SOLUTION
-
-
-@ct.kernel
-def attention(q, k, v, o, scale: float, group: Int, tm: Int, tn: Int, d: Int):
-    ### BEGIN SOLUTION (about 5 lines)
-    m, head, batch = ct.num_blocks(0) - 1 - ct.bid(0), ct.bid(1), ct.bid(2)
-    queries = rows_of(q, batch, head, m, tm, d)
-    result = attended(queries, k, v, batch, head // group, m, scale, tm, tn, d)
-    ct.store(o, (batch, head, m, 0), ct.reshape(result, (1, 1, tm, d)).astype(o.dtype))
-    ### END SOLUTION
-
-
-# %%
-check("22.4", attention)
+check("22.3", attention)
 
 # %% [markdown]
+# A weight of 0 keeps nothing out: 0 · NaN is NaN, so V needs its padding. K's padding never reaches the result, because
+# `ct.where` replaces those scores.
+#
 # The course's kernel, `tile_forward`, is this one with two changes. It issues the scores of the next tile *before* the
 # softmax of this one, so that the compiler can overlap the exponentials with the tensor cores' work. And it takes the
 # maximum before scaling, so that a score costs one fused multiply-add.
@@ -348,17 +263,8 @@ check("22.4", attention)
 #
 # What is left is the tuning of notebook 07: the tile, and the hints with which it is compiled. With 128 queries, 128
 # keys and d = 128, S and O alone are 256 accumulators for each thread of 4 warps, and 128 for each of 8. A thread can
-# have 255 registers at most:
-
-# %%
-shape = (1, 16, 4096, 128)
-tensors = [TensorSpec(shape, "bf16")] * 4 + [TensorSpec(shape[:3])]
-for warps in (4, 8):
-    kernel = tiles.tile_forward.replace_hints(num_worker_warps=warps)
-    made = compile_cutile(kernel, [*tensors, 0.1, 1, False, 128, 128, 128], "sm_90")
-    print(f"{warps} warps: {made.registers} registers, {made.stack_bytes} bytes on the stack")
-
-# %% [markdown]
+# have 255 registers at most, and what does not fit spills to memory.
+#
 # A tile that needs fewer registers leaves room for a second block on the SM (`occupancy=2`), whose multiplications can
 # run during the first one's exponentials. The table has the speed of the causal kernel with 4,096 tokens, as a fraction
 # of the speed of torch's attention on cuDNN. A shape is batch × heads × heads of K and V × queries × keys × d. A
@@ -379,8 +285,6 @@ show_sweep("attention_tuning")
 # %%
 from contextlib import suppress
 
-fast = attention.replace_hints(num_worker_warps=4, occupancy=2)
-
 
 def yours(q, k, v, o):
     (batch, heads, queries, d), kv_heads = q.shape, k.shape[1]
@@ -394,7 +298,8 @@ def the_courses(q, k, v, o):
     forward_by_tiles(o, log_sum_exp, q, k, v, 1 / math.sqrt(q.shape[3]), True)
 
 
-with suppress(ct.TileError):  # until you have written it
+with suppress(NameError):  # until you have written it
+    fast = attention.replace_hints(num_worker_warps=4, occupancy=2)
     for shape in ((4, 16, 16, 4096, 4096, 128), (4, 32, 32, 4096, 4096, 64)):
         compare_attention({"your attention": yours, "tile_forward": the_courses}, shape)
 
@@ -431,7 +336,7 @@ print(f"blocks, if each has one sequence and one head of K and V: {batch * kv_he
 #
 # and, as in every softmax, you subtract the largest lse before you exponentiate.
 #
-# **Exercise 22.5** (about 6 lines). Write the kernel `combine(parts, lse, o, splits, d)`. The array `parts` of the Oₛ
+# **Exercise 22.4** (about 6 lines). Write the kernel `combine(parts, lse, o, splits, d)`. The array `parts` of the Oₛ
 # is (number of parts, rows, d), lse (number of parts, rows), both fp32, o (rows, d), bf16; block i combines row i.
 # `splits` is the smallest power of two that is at least the number of parts: choose the padding, `ZERO` or `NEG_INF`,
 # so that parts that do not exist have weight 0. `check` looks at the size of the tiles that you load.
@@ -451,30 +356,13 @@ def combine(parts, lse, o, splits: ct.Constant[int], d: ct.Constant[int]):
 
 
 # %%
-check("22.5", combine)
+check("22.4", combine)
 
 # %% [markdown]
 # Into how many parts should the keys be cut? Blocks that wait for an SM have no loads in flight, so all blocks should
-# fit on the SMs at once: round down. But how many on each SM? The cell compiles the course's kernel, which is like
-# yours, for each plan (a run's length, 32 tiles here, does not change the registers):
-
-# %%
-for on_each in (1, 2, 4):
-    splits = on_each * h200.sms // (batch * kv_heads)
-    moved = 2 * batch * kv_heads * splits * group * d * 4  # in fp32, written once, read once
-    kernel = tiles.decode_parts.replace_hints(num_worker_warps=4, occupancy=on_each)
-    rows, wide = TensorSpec((batch, kv_heads, group, d), "bf16"), TensorSpec((batch, kv_heads, keys, d), "bf16")
-    outputs = TensorSpec((batch, kv_heads, splits, group, d)), TensorSpec((batch, kv_heads, splits, group))
-    made = compile_cutile(kernel, [rows, wide, wide, *outputs, 0.1, group, 32, 128, d], "sm_90")
-    print(
-        f"{on_each} on an SM: {splits} splits, {batch * kv_heads * splits} blocks; {moved / bytes_read:.1%} more bytes;"
-    )
-    print(f"  {made.registers} registers, {made.stack_bytes} bytes on the stack")
-
-# %% [markdown]
-# **Predict:** which is fastest? A shape is batch × heads × heads of K and V × queries × keys × d; all shapes read 537
-# MB of K and V, as above. *CuTe* is notebook 23's kernel, its rows the heads of a group. Times are in µs, and ± is the
-# spread of their ratios to torch's fastest backend.
+# fit on the SMs at once: round down. But how many on each SM? **Predict:** which is fastest? A shape is batch × heads ×
+# heads of K and V × queries × keys × d; all shapes read 537 MB of K and V, as above. *CuTe* is notebook 23's kernel,
+# its rows the heads of a group. Times are in µs, and ± is the spread of their ratios to torch's fastest backend.
 
 # %%
 (decoding,) = (swept for swept in all_sweep_results("decode") if swept.gpu == "NVIDIA H200")
@@ -486,12 +374,12 @@ for shape in decoding.shapes:
         print("×".join(map(str, shape)).ljust(23), *times, f"{found[0].baseline_us:6.1f}", sep="  ")
 
 # %% [markdown]
-# Of the three plans, one block on each SM is fastest at five of six shapes, by up to 2%. Four blocks on an SM are
-# slowest: with 64 registers a thread, the kernel spills. 130 µs for these bytes are 86% of the datasheet's bandwidth.
-# CuTe beats all three plans at every shape. Torch is ahead of them all at 4×64×8×1×65536×64 only.
+# Of the three plans, one block on each SM is fastest at five of six shapes, by up to 2%, and four are slowest. 130 µs
+# for these bytes are 86% of the datasheet's bandwidth. CuTe beats all three plans at every shape. Torch is ahead of
+# them all at 4×64×8×1×65536×64 only.
 #
-# **Exercise 22.6** (about 10 lines). Complete the decoding. In `decode_parts`, write the loop over the block's tiles of
-# keys, `run` of them from `split * run` on, and compute `part` (ROWS, d), its output divided by its total, and `logs`
+# **Exercise 22.5** (about 3 lines). Complete the decoding. `decode_parts` walks over `run` tiles of keys from
+# `split * run` on, as far as there are keys. Compute `part` (ROWS, d), its output divided by its total, and `logs`
 # (ROWS, 1), its log-sum-exp, with `ct.log2`. In `decode`, choose `splits`: the largest number for which all blocks run
 # at once, one on each SM, but at most one for each tile of keys, and at least one. What does a block store whose tiles
 # are all past the last key? `check` calls `decode` for GPUs with few SMs.
@@ -509,13 +397,13 @@ def decode_parts(q, k, v, parts, lse, scale: float, run: Int, d: Int):
     largest = ct.full((ROWS, 1), -math.inf, ct.float32)
     total = ct.zeros((ROWS, 1), ct.float32)
     acc = ct.zeros((ROWS, d), ct.float32)
-    ### BEGIN SOLUTION (about 9 lines)
     for n in range(split * run, min(ct.cdiv(keys, TN), split * run + run)):
         k_tile = rows_of(k, batch, kv_head, n, TN, d)
         s = ct.mma(queries, ct.transpose(k_tile), ct.zeros((ROWS, TN), ct.float32)) * scale
         column = n * TN + ct.arange(TN, dtype=ct.int32)[None, :]
         p, factor, largest, total = online_step(ct.where(column < keys, s, -math.inf), largest, total)
         acc = ct.mma(p.astype(v.dtype), rows_of(v, batch, kv_head, n, TN, d), acc * factor)
+    ### BEGIN SOLUTION (about 2 lines)
     part = acc * ct.where(total == 0.0, 0.0, 1 / total)
     logs = largest + ct.log2(total)
     ### END SOLUTION
@@ -540,14 +428,13 @@ def decode(q, k, v, o):
 
 
 # %%
-check("22.6", decode)
+check("22.5", decode)
 
 # %% [markdown]
 # ## What to remember
 #
 # - Attention never stores S: Q stays in the block, K and V stream past it.
 # - When the maximum grows, one factor per row corrects the total and the accumulator. Both are fp32.
-# - With log2(e) in the scale, `exp2`, flushed, takes one instruction for each exponential.
 # - Write two loops: tiles without a mask, then the few with one. Do not visit tiles that no query sees.
 # - Start the longest causal blocks first. Heads of a group read the same K and V.
 # - Decoding is limited by memory: split the keys, and combine the parts by their log-sum-exp.
@@ -612,7 +499,7 @@ for (name, mine), exact in zip(by_hand.items(), torch.autograd.grad(o, (q, k, v)
 # three needs atomic additions, whose order, and with it the rounding of the sums, changes from run to run. With one
 # kernel for each owner both compute S and dP, seven products in place of five, but every run gives the same results.
 #
-# **Exercise 22.7** (about 12 lines). Write the kernel `grad_q` for one head without a mask, in sizes that the tiles
+# **Exercise 22.6** (about 12 lines). Write the kernel `grad_q` for one head without a mask, in sizes that the tiles
 # divide: q, do and dq are (queries, d), k and v (keys, d), bf16; lse (to base 2, of the scores times log2(e)) and delta
 # are (queries,), fp32. `scale` is that of the scores, *without* log2(e). Of the tiles in between, only dS is rounded to
 # bf16, for its product. `check` counts the instructions of the exponentials, as in 22.1.
@@ -639,7 +526,7 @@ def grad_q(q, k, v, do, lse, delta, dq, scale: float, tm: ct.Constant[int], tn: 
 
 
 # %%
-check("22.7", grad_q)
+check("22.6", grad_q)
 
 # %% [markdown]
 # On Hopper the course has one kernel of five products, in CuTe, which adds to dQ atomically. Its speed on the course's

@@ -113,25 +113,25 @@ def test_an_attribute_is_told_by_any_spelling_and_in_helpers():
         assert "it uses mma.a_layout," in told(answer)
 
 
-def pass_turn(me): ...
+def step(me): ...
 
 
-def with_own_turn(me):
-    return AttentionParts, pass_turn
+def with_own_step(me):
+    return AttentionParts, step
 
 
-def with_the_courses_turn(me):
-    return AttentionParts.pass_turn, pass_turn
+def with_the_courses_step(me):
+    return AttentionParts.step, step
 
 
 def test_a_name_that_the_reader_defines_is_theirs_and_as_an_attribute_the_librarys():
     """Which of the two an answer has, only the order of its code says."""
-    library = as_told(of_course("attention.roles", "pass_turn"))
-    refuse_library_use(with_own_turn, library)
-    with pytest.raises(WrongKind, match="uses the course's pass_turn"):
-        refuse_library_use(with_the_courses_turn, library)
-    with pytest.raises(WrongKind, match="uses a turn of any kind"):
-        refuse_library_use(lambda me: me.pass_turn(), as_told({"a turn of any kind": "pass_turn"}))
+    library = as_told(of_course("attention.roles", "step"))
+    refuse_library_use(with_own_step, library)
+    with pytest.raises(WrongKind, match="uses the course's step"):
+        refuse_library_use(with_the_courses_step, library)
+    with pytest.raises(WrongKind, match="uses a step of any kind"):
+        refuse_library_use(lambda me: me.step(), as_told({"a step of any kind": "step"}))
 
 
 def test_what_knows_the_answers_is_told():

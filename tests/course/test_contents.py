@@ -376,7 +376,7 @@ def words(page: str) -> int:
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_is_read_and_solved_in_one_sitting(page):
     assert words(page) <= 4000
-    assert len(of_notebook(page)) <= (30 if page == "21_bug_hunt" else 12), "21's are small: each is a line to change"
+    assert len(of_notebook(page)) <= 12
 
 
 def test_the_course_is_at_most_65_000_words():

@@ -152,4 +152,4 @@ def test_the_code_of_a_compiled_function_has_its_decorator():
         show_source(doubled, doubling)
     (output,) = shown.outputs
     assert "\n```python\n@cute.jit\ndef doubled(" in output.data["text/markdown"]
-    assert "\n@cute.kernel\ndef doubling(" in output.data["text/markdown"]
+    assert "\n@cute.kernel\ndef doubling(" in output.data["text/plain"]

@@ -7,15 +7,11 @@ import numpy as np
 from tests.pages.change import Change, swap
 from tests.pages.table import solved
 from tutorlib.exercises import of_notebook
-from tutorlib.exercises.judges.p21 import Diagnosis
+from tutorlib.exercises.judges.p21 import Diagnosis, FixExercise
 from tutorlib.kernels.bugs.catalogue import BUGS
 
 SHOWS = {"softmax": (np.full((4, 300), -1000.0),)}  # of bugs that random numbers do not show, what does
-NAMES = tuple(exercise.bug.name for exercise in of_notebook("21_bug_hunt"))[::2]  # in the page's order
-
-
-def fixed(name: str) -> str:
-    return f"21.{2 * NAMES.index(name) + 2}"
+FIXES = [exercise for exercise in of_notebook("21_bug_hunt") if isinstance(exercise, FixExercise)]
 
 
 def original(source: str) -> str:
@@ -34,7 +30,7 @@ def fix(changes: Sequence[Change], name: str) -> Callable:
     return changed
 
 
-BASES = {exercise.id: fix for exercise in of_notebook("21_bug_hunt")[1::2]}
+BASES = {exercise.id: fix for exercise in FIXES}
 
 
 def diagnosis(line: str | int | None, cause: str | None, shape: tuple, *data: object) -> Callable:
@@ -54,5 +50,6 @@ def shown(name: str, line: str | int, cause: str) -> Callable:
 
 def wasteful(bug: str, *changes: tuple[str, str]) -> Callable:
     """The page's fix of the bug with changes that leave it right."""
-    mend, changed = solved(fixed(bug)), fix([swap(*change) for change in changes], "wasteful")
+    (id,) = (exercise.id for exercise in FIXES if exercise.bug.name == bug)
+    mend, changed = solved(id), fix([swap(*change) for change in changes], "wasteful")
     return lambda source: changed(mend(source))

@@ -125,12 +125,12 @@ def color_of(tile: int) -> str:
 def chart_grid(
     title: str, chart: Chart, ticks: int, breaks: Mapping[int, float], color: Callable[[Span], str]
 ) -> CellGrid:
-    """A span is labeled at its first tick. The last row is hatched where it has none before `total`."""
+    """A span is labeled at its first tick. The last row, of the tensor cores, is hatched where it has none."""
     spans: list[TickSpan] = []
     for span in chart.spans:
         spans.append((span.row, span.begin, span.end, "", color(span)))
         spans.append((span.row, span.begin, span.begin + 1, span.label, color(span)))
-    return tick_grid(title, chart.rows, ticks, spans, breaks, idle=chart.total)
+    return tick_grid(title, chart.rows, ticks, spans, breaks, idle=chart.total if chart.cores else 0)
 
 
 def show_launches(ways: Mapping[str, tuple[int, int]]) -> Picture:
@@ -230,6 +230,15 @@ def show_attention(*schedules: Schedule) -> Picture:
     A color is a block of keys; its number marks its first tick. Hatched: the tensor cores are idle.
     """
     return over_time(list(map(attention_chart, schedules)), idle_grid)
+
+
+def draw_steps(*charts: Chart) -> Picture:
+    """Of `steps_chart`; a color is a block of keys."""
+
+    def grid(chart: Chart, ticks: int) -> CellGrid:
+        return chart_grid(f"{chart.title}: {chart.total} ticks", chart, ticks, {2: 2.0}, lambda s: category(s.tile))
+
+    return over_time(charts, grid)
 
 
 def show_tiles(*blocks: Blocks, loads: str = "Q", stores: str = "O") -> Picture:

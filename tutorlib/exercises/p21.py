@@ -1,4 +1,4 @@
-"""Exercises of notebook 21: the reader diagnoses each broken kernel, then fixes it.
+"""Exercises of notebook 21: the reader diagnoses a broken kernel, fixes it, or both.
 
 `lines` are those that a diagnosis may name: the faulty one, or, where a statement is missing, those around the gap.
 A fix's instructions are counted over all warps. A warp idles if it neither loads from global memory nor stores to it:
@@ -25,18 +25,13 @@ FENCES = issued("membar|fence") <= 0  # where a barrier orders all that must be 
 FP64 = issued("cvt.f64") <= 0  # more digits than anyone asked for, at a fraction of the speed
 
 
-def pair(number: int, name: str, lines: tuple[str | int, ...], cause: str, **asked: Any) -> tuple[Exercise, Exercise]:
-    """A bug's diagnosis, and its fix. number: of the bug on the page, from 1 on.
+def diagnose(id: str, name: str, lines: tuple[str | int, ...], cause: str) -> Exercise:
+    return DiagnosisExercise(id=id, title=f"diagnose {name}", points=4, bug=BUGS[name], lines=lines, cause=cause)
 
-    asked: what else the fixed kernel must have: requires, forbids, rules, order; and symptom_told.
-    """
-    bug = BUGS[name]
-    return (
-        DiagnosisExercise(
-            id=f"21.{2 * number - 1}", title=f"diagnose {name}", points=4, bug=bug, lines=lines, cause=cause
-        ),
-        fix_of(bug, id=f"21.{2 * number}", title=f"fix {name}", points=2, **{"patterned": False} | asked),
-    )
+
+def fix(id: str, name: str, **asked: Any) -> Exercise:
+    """asked: what else the fixed kernel must have: requires, forbids, rules, order."""
+    return fix_of(BUGS[name], id=id, title=f"fix {name}", points=2, patterned=False, **asked)
 
 
 def out_of_groups(shape: Shape, storers: "np.ndarray") -> str | None:
@@ -54,59 +49,35 @@ def out_of_groups(shape: Shape, storers: "np.ndarray") -> str | None:
 
 
 EXERCISES = (
-    *pair(
-        1,
+    diagnose(
+        "21.1",
         "linear",
         lines=("sums = ct.mma(tile_x, tile_w, sums)", "tile_w = ct.load(w, (column, step), (T, T), padding_mode=ZERO)"),
         cause="majors swapped",
+    ),
+    fix(
+        "21.2",
+        "linear",
         requires=("tensor cores",),
         rules=(issued("mma") <= 240, reloaded <= 0.0, restored <= 0),
         order=out_of_groups,
     ),
-    *pair(
-        2,
-        "histogram",
-        lines=("if (t < BINS) mine[t] = 0;",),
-        cause="uninitialized",
-        rules=(issued(BARRIERS) <= 56, FENCES, *at_most({"st.shared": 48, "ld.global": 36, "atom|red": 110})),
-        requires=("ld.shared",),
-    ),
-    *pair(
-        3,
+    diagnose(
+        "21.3",
         "matmul_fp32",
         lines=("tile_a = ct.load(", "tile_b = ct.load("),
         cause="inputs rounded",
-        rules=(issued("cp.async") <= 1200, issued("mul.rn.f32") <= 16_000, FP64, issued("st.global") <= 30),
     ),
-    *pair(
-        4,
-        "largest",
-        lines=("if t < half:", 26),
-        cause="barrier in a branch",
-        rules=at_most({BARRIERS: 250, "ld.shared": 300, "ld.global": 160, "st.global": 60}),
-        requires=("bar.sync",),
+    fix(
+        "21.4",
+        "scale_rows",
+        requires=("ld.global.v4", "st.global.v4"),
+        forbids=("a product of 32 bits (mul.lo.s32)",),  # row times pitch
+        faults=(false_promise(known=4),),
+        rules=(busy >= 1.0, *at_most({BARRIERS: 0, "ld.global": 13, "st.global": 13})),
     ),
-    *pair(
-        5,
-        "gemv",
-        lines=(
-            "int stage = 0;",
-            "fetch(step + 1, stage ^ 1)",
-            "sum += sX[stage][warp][i] * sW[stage][i];",
-            28,
-            "for (int lanes = 16;",
-            "for (int step = 0; step < steps; step++) {",
-        ),
-        cause="wrong stage",
-        rules=(
-            *at_most({BARRIERS: 80, "ld.shared": 360, "cp.async.cg|cp.async.ca": 52, "ld.global": 0, "shfl": 90}),
-            FP64,
-            overlap >= 0.4,
-        ),
-        requires=("cp.async", "ld.shared"),
-    ),
-    *pair(
-        6,
+    diagnose(
+        "21.5",
         "rms_norm",
         lines=(
             "squares = warp_sum(squares);",
@@ -117,35 +88,33 @@ EXERCISES = (
             *(14, 28),  # where the loop over rows repeats, with no barrier
         ),
         cause="overwritten too early",
+    ),
+    fix(
+        "21.6",
+        "rms_norm",
         rules=(
             busy >= 1.0,
             *at_most({BARRIERS: 108, "ld.global": 336, "st.global": 126, "shfl": 320, "sqrt": 64, "div.rn": 64}),
             FENCES,
         ),
     ),
-    *pair(
-        7,
+    diagnose(
+        "21.7",
         "stream",
         lines=("cute.arch.mbarrier_wait(full + stage, tile % 2)",),
         cause="wrong phase",
+    ),
+    fix(
+        "21.8",
+        "stream",
         requires=("cp.async.bulk.tensor", "mbarrier"),
         rules=(
             *at_most({"bar.sync": 0, BARRIERS: 8, "fence.proxy|membar": 0, "st.global": 240, "ld.shared": 240}),
             overlap >= 0.4,
         ),
     ),
-    *pair(
-        8,
-        "scale_rows",
-        lines=("pitch = cutlass.Int64(x.shape[1])", "layout = cute.make_layout("),
-        cause="lost divisibility",
-        requires=("ld.global.v4", "st.global.v4"),
-        forbids=("a product of 32 bits (mul.lo.s32)",),  # row times pitch
-        faults=(false_promise(known=4),),
-        rules=(busy >= 1.0, *at_most({BARRIERS: 0, "ld.global": 13, "st.global": 13})),
-    ),
-    *pair(
-        9,
+    diagnose(
+        "21.9",
         "column_sums",
         lines=(
             "partial[slice][column] = sum;",
@@ -156,24 +125,18 @@ EXERCISES = (
             "sum += partial[other][column];",
         ),
         cause="blocks not ordered",
+    ),
+    fix(
+        "21.10",
+        "column_sums",
         rules=(*at_most({BARRIERS: 66, "membar": 64, "ld.global": 900, "st.global": 63}), FP64),
         requires=("atom",),
         forbids=("atomic additions of floats",),
     ),
-    *pair(
-        10,
+    diagnose(
+        "21.11",
         "softmax",
         lines=("return of_warp(lane < WARPS ? partial[lane] : 0.0f, op);", "top = of_block(top, Max(), tops);"),
         cause="wrong identity",
-        rules=(
-            busy >= 1.0,
-            issued(BARRIERS) <= 36,
-            FENCES,
-            *at_most({"ld.global": 240, "st.global": 60, "ex2": 100, "shfl": 360}),
-            FP64,
-        ),
-        requires=("shfl.sync", "ld.shared"),
-        patterned=True,
-        symptom_told=False,
     ),
 )

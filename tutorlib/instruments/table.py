@@ -25,6 +25,7 @@ from torch.nn.functional import silu
 from tutorlib.compiling.dsls import compile_cutile
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.course.answers import load_answers
+from tutorlib.instruments.attention_steps import step_times
 from tutorlib.instruments.sweep import Candidate, Sweep
 from tutorlib.kernels import cutile, layers
 from tutorlib.kernels.ampere.config import BYTES, MOST_SMEM, GemmConfig
@@ -1036,13 +1037,6 @@ ATTENTION_LEVERS = {  # plain: notebook 23's word for a step that does not wait 
     "overlap": "overlap",
     "persistent": "persistent",
 }
-ALL_LEVERS = tuple(ATTENTION_LEVERS)
-ATTENTION_STACKS: tuple[Levers, ...] = (  # a tree: each has one lever more than one above it
-    *(ALL_LEVERS[:count] for count in range(7)),
-    *(ALL_LEVERS[2:count] for count in (3, 4)),
-    ("plain", "overlap"),
-    ALL_LEVERS[2:5],
-)
 TWO_BLOCKS = {"num_worker_warps": 4, "occupancy": 2}  # on an SM: one's softmax beside the other's mma
 TILES = {
     "128×128, 4 warps": attention_launch.Tile(128, 128, num_worker_warps=4),
@@ -1081,7 +1075,10 @@ def attention_shapes(causal: bool) -> Sweep:
 
 
 def attention_levers() -> Sweep:
-    """Each lever alone and on top of others, causal. A candidate's levers are a fact, as in `hopper_levers`."""
+    """Each lever on top of those before, causal. A candidate's levers are a fact, as in `hopper_levers`.
+
+    The clocks of their steps are facts of the sweep, without a mask.
+    """
 
     def candidate(levers: Levers) -> Candidate:
         switches = {field: lever in levers for lever, field in ATTENTION_LEVERS.items() if field}
@@ -1093,7 +1090,8 @@ def attention_levers() -> Sweep:
 
         return forward_by(" + ".join(levers) or "together", into, True, facts={"levers": list(levers)}, needs=WGMMA)
 
-    return Sweep(attention_problem(True), tuple(map(candidate, ATTENTION_STACKS)), SOME, pairs=SIX_PAIRS, seconds=170)
+    candidates = tuple(candidate(tuple(ATTENTION_LEVERS)[:count]) for count in range(7))
+    return Sweep(attention_problem(True), candidates, SOME, pairs=SIX_PAIRS, seconds=170, look=step_times)
 
 
 def attention_tuning() -> Sweep:

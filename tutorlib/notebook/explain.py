@@ -145,8 +145,8 @@ def describe(report: "Report") -> str:
 
 def show_source(*things: Any) -> None:
     """The code of functions, methods, classes and kernels as written, which @cute.jit changes when it compiles."""
-    from IPython.display import Markdown, display
+    from IPython.display import display
 
     functions = (unwrap(function_of(thing)) for thing in things)
     code = "\n\n".join(dedent(getsource(getattr(each, "_original_code", each))).rstrip() for each in functions)
-    display(Markdown(f"{MONOSPACED}\n\n```python\n{code}\n```\n\n</div>"))
+    display({"text/plain": code, "text/markdown": f"{MONOSPACED}\n\n```python\n{code}\n```\n\n</div>"}, raw=True)

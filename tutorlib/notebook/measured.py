@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from IPython.display import Image
     from pandas import DataFrame
 
+    from tutorlib.draw.grid import Picture
+
 Rows = list[tuple[Any, dict[str, str]]]  # of a table: label, or a tuple of labels, and column → cell
 Predicted = dict[str, dict[str, str]]  # kernel → column → cell
 
@@ -228,6 +230,22 @@ def lever_rows(swept: SweepResults) -> Rows:
             row[size(shape)] = show_ratio(measured) + gained
         rows.append((stack.label, row))
     return rows
+
+
+def show_steps(*schedules: str) -> "Picture | None":
+    """Steps of an attention block by the SM's clock, in ticks of 256 cycles; above, their kernels' times."""
+    from tutorlib.draw.timelines import draw_steps
+    from tutorlib.models.timelines import steps_chart
+
+    for swept in known_sweeps("attention_levers"):
+        if found := swept.facts.get("steps"):
+            print(f"{swept.gpu}, {swept.date}, without a mask:")
+            for name, seen in found.items():
+                slower = f"{seen['stamped_us'] / seen['us'] - 1:.0%} more with timestamps"
+                print(f"{name:19} {seen['us']:4.0f} µs, {slower:24}; both softmaxes at once {seen['both']:5.1%}")
+            return draw_steps(*(steps_chart(name, found[name]["shown"]) for name in schedules))
+    print("Nothing was measured yet: `tutor sweep attention_levers` on a Hopper GPU does it.")
+    return None
 
 
 def show_counts(name: str, over: str, **counters: str | tuple[str, ...]) -> "DataFrame | None":

@@ -1,11 +1,10 @@
 """What the process of an answer needs of page 23's exercises."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.exercise import Answer, WrongKind
-from tutorlib.checking.part import Filled, HostFunction, Inside, KernelSettings, need_callable
+from tutorlib.checking.part import Filled, HostFunction, KernelSettings
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.failure import FailureKind, Flaw
 
@@ -13,14 +12,13 @@ if TYPE_CHECKING:
     from tutorlib.kernels.attention.roles import AttentionParts
 
 
-# Answers that fill slots of the attention kernel (`kernels.attention.roles`), and one that fills all of them.
+# Answers that fill slots of the attention kernel (`kernels.attention.roles`).
 
 
 class AttnFlaw(FailureKind):
     """Why a part gives right results and is not the part that was asked for."""
 
     NOT_OVERLAPPED = "softmax beside no P V"
-    COURSES = "the course's part of attention"
 
 
 def without_overlap(compiled: Compiled) -> str:
@@ -61,27 +59,3 @@ def attention(filled: Filled, causal: bool = False, **settings: Any) -> HostFunc
     from tutorlib.kernels.attention.roles import COURSE
 
     return static_attention(settings, causal, replace(COURSE, **filled))
-
-
-@dataclass(frozen=True, kw_only=True)
-class AllParts(Inside):
-    """The answer takes nothing and returns AttentionParts, all of them its own."""
-
-    slots: tuple[str, ...] = ()
-
-    def filled(self, answer: Answer) -> Filled:
-        from tutorlib.kernels.attention.roles import COURSE, AttentionParts
-
-        if isinstance(answer, AttentionParts):
-            raise WrongKind("check takes the function my_parts itself, not its result.")
-        try:
-            got = need_callable(answer)()
-        except TypeError as error:  # a slot too few or too many
-            raise WrongKind(f"my_parts() raised TypeError: {error}.") from error
-        if not isinstance(got, AttentionParts):
-            raise WrongKind(f"{got!r} is not AttentionParts.")
-        for slot, function in vars(got).items():
-            if need_callable(function) is getattr(COURSE, slot):
-                what = f"the slot {slot} has the course's function: fill each with your own."
-                raise WrongKind(Flaw(what, AttnFlaw.COURSES))
-        return vars(got)

@@ -34,6 +34,7 @@ from tutorlib.kernels.attention.roles import (
     first_turn,
     last_turn,
     make_mmas,
+    produce_blocks,
 )
 from tutorlib.kernels.attention.schedule import MMA_M, WARPGROUP, AttentionConfig, DrawnTile, Order, Tile
 from tutorlib.kernels.hopper.first import ALIGNMENT, BOX, BoxCopy, boxes
@@ -120,7 +121,7 @@ def load_tile(block: Block, tile: Tile) -> None:
     gV = cute.local_tile(mV[None, None, kv_head, tile.batch], (bD, bN), (0, None))
     cuts = (tma_q, block.sQ, gQ), (tma_k, block.sK, gK), (tma_v, block.sV, gV)
     q, k, v = [BoxCopy(tma, *boxes(tma, s, g)) for tma, s, g in cuts]
-    block.parts.produce(BlockLoads(q, k, v, block.k_ring, block.v_ring, block.q_ring, tile, config), tile.n_blocks)
+    produce_blocks(BlockLoads(q, k, v, block.k_ring, block.v_ring, block.q_ring, tile, config), tile.n_blocks)
 
 
 @cute.jit
@@ -147,7 +148,6 @@ def attend_tile(block: Block, tile: Tile) -> None:
             cute.make_rmem_tensor(2, Float32),
             cute.make_rmem_tensor(2, Float32),
             block.scale * LOG2_E,
-            parts.quad_reduce,
         ),
         rows,
         mK.shape[0] - tile.first * bN,

@@ -68,13 +68,12 @@ def make_mmas(config: AttentionConfig) -> tuple[cute.TiledMma, cute.TiledMma]:
 class OnlineSoftmax:
     """A thread's part of the online softmax of its 2 rows: running maxima and sums, in fp32.
 
-    scale: of the logits, times log2(e). rmax, rsum: (2,). quad_reduce: as `parts.quad_reduce`.
+    scale: of the logits, times log2(e). rmax, rsum: (2,).
     """
 
     rmax: cute.Tensor
     rsum: cute.Tensor
     scale: Float32
-    quad_reduce: Callable[..., Float32]
 
     @cute.jit
     def rescale(self, rows: cute.Tensor, factors: cute.Tensor) -> None:
@@ -86,7 +85,7 @@ class OnlineSoftmax:
     def normalize(self, rows: cute.Tensor, logs: cute.Tensor) -> None:
         """Divide by the denominators; logs (2,) become their base-2 logarithms."""
         for row in cutlass.range_constexpr(2):
-            total = self.quad_reduce(self.rsum[row], operator.add)
+            total = quad_reduce(self.rsum[row], operator.add)
             logs[row] = self.rmax[row] * self.scale + cute.math.log2(total, fastmath=True)
             self.rsum[row] = 1 / total if total > 0 else Float32(0)
         self.rescale(rows, self.rsum)
@@ -122,11 +121,11 @@ class Consumer:
 
     def take_turn(self) -> None:
         if self.config.pingpong:
-            self.parts.take_turn(self)
+            take_turn(self)
 
     def pass_turn(self) -> None:
         if self.config.pingpong:
-            self.parts.pass_turn(self)
+            pass_turn(self)
 
     @cute.jit
     def issue_s(self, state: PipelineState) -> None:
@@ -145,7 +144,7 @@ class Consumer:
         """Wait for V; O += P V, a group of wgmmas."""
         cute.arch.mbarrier_wait(self.v_ring.full + state.index, state.phase)
         _, pv = make_mmas(self.config)
-        self.parts.add_pv(pv, self.tOrO, self.parts.p_operand(self.tOrP), self.tOrV, state.index)
+        add_pv(pv, self.tOrO, self.parts.p_operand(self.tOrP), self.tOrV, state.index)
 
     @cute.jit
     def mask(self, n_block: Int32) -> None:
@@ -174,14 +173,14 @@ class Consumer:
 def first_turn(me: Any) -> None:
     """Before a block's first turn: warpgroup 1 passes it to warpgroup 0."""
     if cutlass.const_expr(me.config.pingpong) and me.group == 1:
-        me.parts.pass_turn(me)
+        pass_turn(me)
 
 
 @cute.jit
 def last_turn(me: Any) -> None:
     """After a block's last turn: warpgroup 0 takes the one that warpgroup 1 has passed."""
     if cutlass.const_expr(me.config.pingpong) and me.group == 0:
-        me.parts.take_turn(me)
+        take_turn(me)
 
 
 @dataclass(frozen=True)
@@ -264,7 +263,7 @@ def softmax_first(softmax: OnlineSoftmax, rows: cute.Tensor, p_rows: cute.Tensor
     """P = exp2((S - max) · scale), rounded to the type of p_rows."""
     for row in cutlass.range_constexpr(2):
         s = rows[row, None].load()
-        top = softmax.quad_reduce(s.reduce(cute.ReductionOp.MAX, -Float32.inf, 0), cute.arch.fmax)
+        top = quad_reduce(s.reduce(cute.ReductionOp.MAX, -Float32.inf, 0), cute.arch.fmax)
         softmax.rmax[row] = top
         base = Float32(0) if top == -Float32.inf else top * softmax.scale
         p = cute.math.exp2(s * softmax.scale - base, fastmath=True)
@@ -278,7 +277,7 @@ def softmax_step(softmax: OnlineSoftmax, rows: cute.Tensor, p_rows: cute.Tensor,
     for row in cutlass.range_constexpr(2):
         s = rows[row, None].load()
         before = softmax.rmax[row]
-        top = softmax.quad_reduce(s.reduce(cute.ReductionOp.MAX, before, 0), cute.arch.fmax)
+        top = quad_reduce(s.reduce(cute.ReductionOp.MAX, before, 0), cute.arch.fmax)
         softmax.rmax[row] = top
         base = Float32(0) if top == -Float32.inf else top * softmax.scale
         factor = cute.math.exp2(before * softmax.scale - base, fastmath=True)
@@ -398,13 +397,8 @@ class AttentionParts:
 
     by_row: Callable[..., Any] = by_row
     p_operand: Callable[..., Any] = p_operand
-    add_pv: Callable[..., None] = add_pv
-    quad_reduce: Callable[..., Any] = quad_reduce
     softmax_step: Callable[..., None] = softmax_step
-    produce: Callable[..., None] = produce_blocks
     step: Callable[..., None] = step
-    take_turn: Callable[..., None] = take_turn
-    pass_turn: Callable[..., None] = pass_turn
     consume: Callable[..., None] = consume_blocks
 
 

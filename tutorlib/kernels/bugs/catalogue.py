@@ -12,7 +12,7 @@ from tutorlib.problems.catalogue import UNIT_ROUNDOFF, accumulation, gemm, softm
 from tutorlib.problems.problem import Operand, Problem, Shape
 
 if TYPE_CHECKING:
-    from torch import Generator, Tensor
+    from torch import Tensor
 
     from tutorlib.compiling.spec import DType
 
@@ -104,41 +104,6 @@ def each_row(name: str, reference: Callable[..., "Tensor"], roundings: int = 4) 
     )
 
 
-BINS = 256
-
-
-@dataclass(frozen=True)
-class Histograms(Problem):
-    """counts (M, 256) of x (M, N), integers from 0 to 255; a block has T threads."""
-
-    def random(self, shape: Shape, generator: "Generator") -> "tuple[Tensor, ...]":
-        import torch
-
-        size = self.shape_of(self.inputs[0], shape)
-        return (torch.randint(BINS, size, dtype=torch.int32, generator=generator, device=generator.device),)
-
-    def shape_of(self, operand: Operand, shape: Shape) -> Shape:
-        return (shape[0], BINS) if operand is self.output else shape[:2]
-
-
-def counted(x: "Tensor") -> "Tensor":
-    """How many elements of each row are 0, 1, … 255."""
-    import torch
-
-    counts = torch.zeros(len(x), BINS, dtype=torch.int32, device=x.device)
-    return counts.scatter_add_(1, x.long(), torch.ones_like(x))
-
-
-HISTOGRAM = Histograms(
-    name="histogram",
-    dims="MNT",
-    inputs=(Operand("x", "MN", "int32"),),
-    output=Operand("counts", "MB", "int32"),
-    reference=counted,
-    bound=None,
-)
-
-
 def linear_layer() -> Problem:
     """y (M, N) = x (M, K) · wᵀ + bias, w (N, K), bias (N), all in bf16, accumulated in fp32."""
 
@@ -177,18 +142,6 @@ def doubled(name: str) -> Problem:
     return replace(each_row(name, lambda x: 2 * x), bound=None)
 
 
-@dataclass(frozen=True)
-class Softmax(Problem):
-    """`softmax`, tried on large negative numbers too."""
-
-    def pattern(self, shape: Shape, device: str) -> "tuple[Tensor, ...]":
-        """Rows without a number near 0."""
-        import torch
-
-        falling = -(2.0**20) - torch.arange(shape[1], dtype=torch.float32, device=device) % 50
-        return (falling * 2.0 ** (torch.arange(shape[0], device=device) % 2 * 100)[:, None],)
-
-
 def multiples(**of: int) -> Callable[[Shape], str]:
     """Refuses shapes whose dims are no multiples: multiples(M=32, K=16) for MNK, in this order of `of`."""
 
@@ -207,28 +160,12 @@ BUGS = {
     bug.name: bug
     for bug in (
         Bug(
-            file="largest.py",
-            launch=CuteLaunch("by_largest"),
-            problem=each_row("by_largest", lambda x: x / x.abs().amax(-1, keepdim=True)),
-            wrong_at=(4, 300),
-            fix_shapes=((4, 300), (3, 64)),
-        ),
-        Bug(
             file="rms_norm.cu",
             launch=CudaLaunch(grid=lambda shape: (min(shape[0], 4),), block=lambda shape: (128,)),
             problem=each_row("rms_norm", lambda x: x / (x.square().mean(-1, keepdim=True) + 1e-5).sqrt()),
             right_at=(4, 512),
             wrong_at=(12, 200),
             fix_shapes=((12, 200), (5, 40), (4, 512)),
-        ),
-        Bug(
-            file="histogram.cu",
-            launch=CudaLaunch(grid=lambda shape: shape[:1], block=lambda shape: shape[2:]),
-            problem=HISTOGRAM,
-            right_at=(3, 1000, 256),
-            wrong_at=(3, 1000, 128),
-            fix_shapes=((3, 1000, 256), (3, 1000, 128), (2, 700, 64)),
-            refuses=lambda shape: multiples(M=1, N=4, T=32)(shape) or ("T is 1,024 at most" if shape[2] > 1024 else ""),
         ),
         Bug(
             file="sgemm.cu",
@@ -239,17 +176,6 @@ BUGS = {
             right_at=(40, 50, 64),
             wrong_at=(40, 50, 60),
             fix_shapes=((40, 50, 60), (17, 33, 7), (16, 16, 16)),
-        ),
-        Bug(
-            file="gemv.cu",
-            launch=CudaLaunch(grid=lambda shape: (tiles(shape[0], 4),), block=lambda shape: (128,)),
-            problem=sums_of(
-                "gemv", "MK", (Operand("x", "MK", "fp32"), Operand("w", "K", "fp32")), lambda x, w: x @ w, "M"
-            ),
-            right_at=(10, 128),
-            wrong_at=(10, 384),
-            fix_shapes=((10, 384), (4, 128), (5, 256)),
-            refuses=multiples(M=1, K=128),
         ),
         Bug(
             file="linear.py",
@@ -294,7 +220,7 @@ BUGS = {
         Bug(
             file="softmax.cu",
             launch=CudaLaunch(grid=lambda shape: shape[:1], block=lambda shape: (128,)),
-            problem=Softmax(**vars(softmax("fp32"))),
+            problem=softmax("fp32"),
             right_at=(4, 300),
             wrong_at=(4, 300),  # of large negative numbers
             fix_shapes=((4, 300), (3, 40), (2, 1)),
