@@ -102,7 +102,7 @@ show_roles("cooperative")
 # ```python
 # for number in cutlass.range(tiles.items(), unroll=1):
 #     state = make_pipeline_state(PipelineUserType.Producer, loads.stages)  # stage 0, phase 1
-#     …
+#     ...  # the loop along K
 # ```
 #
 # His consumers carry their state from tile to tile. With four stages his kernel is right at 2048³, 4096³ and 8192³. At

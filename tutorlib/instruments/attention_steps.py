@@ -11,7 +11,6 @@ import cutlass
 import torch
 from cutlass import BFloat16, Float32, Int32, Int64, cute
 from cutlass._mlir.dialects import llvm
-from cutlass.base_dsl.typing import T
 from cutlass.cute.nvgpu import warpgroup
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
@@ -39,7 +38,7 @@ def clock_after(value: Float32, *, loc: Any = None, ip: Any = None) -> Int32:
     """The SM's clock when `value` is there."""
     asked = [Float32(value).ir_value(loc=loc, ip=ip)]
     asm = "mov.u32 $0, %clock;", "=r,f,~{memory}"
-    return Int32(llvm.inline_asm(T.i32(), asked, *asm, has_side_effects=True, loc=loc, ip=ip))
+    return Int32(llvm.inline_asm(Int32.mlir_type, asked, *asm, has_side_effects=True, loc=loc, ip=ip))
 
 
 def stamped_step(address: int, together: bool) -> Callable[..., None]:
