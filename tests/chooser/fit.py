@@ -16,18 +16,19 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any, NamedTuple
 
-from tutorlib.kernels.hopper.choose import CLUSTERS, FILE, LINE, Constants, cost, fitted
+from tutorlib.kernels.hopper.choose import CLUSTERS, FILE, LINE, Constants, cost, finished, fitted
 from tutorlib.kernels.hopper.config import BYTES, ConfigError, HopperConfig
 from tutorlib.machine.features import HARDWARE
 
 STEPS = (1.3, 1 / 1.3, 1.1, 1 / 1.1, 1.03, 1 / 1.03)  # of the search, for each constant
-DOUBT = 0.02  # by which two estimates must differ, or two times, before the difference means something
-FAR_OFF = 1.5  # times the fastest one's time: slower candidates all count the same
+NEAR = 0.08  # over the fastest one's time, as a fraction: a candidate so much slower counts for 1/e
+DOUBT = 0.04  # over the fastest one's estimate: the same for what it costs to choose a slow one
+FAR_OFF = 0.3  # over the fastest one's time: slower candidates cost no more
 UNSTEADY = 1.2  # times the usual time of a baseline, or that part of it: something else was going on
-MISS = 0.25  # weight of what estimates miss by, beside what choices cost
+LEVEL = 0.1  # weight of what all estimates of a shape miss by together, beside the differences among them
 MOST_OF_LONG = 1.05  # pairs that differ in the lines of a K tile alone differ by 2 %; choosing would make more of it
-CUBE = 3  # weight of a shape with M = N = K beside any other: there are few, and published comparisons use them
 H200 = "NVIDIA H200"
+SMS = 132  # of an H200 and an H100
 MODELED = {"tile", "schedule", "cluster", "persistent", "split_k", "stream_k", "defer_stores", "transposed", "majors",
            "dtype", "zigzag", "polls"}  # fmt: skip
 
@@ -68,8 +69,9 @@ def usable(results: Iterable[dict[str, Any]]) -> list[Timed]:
                 config = HopperConfig(**result.get("config") or {})
             except (ConfigError, TypeError):  # by a younger rule; or it has a setting that is gone
                 continue
-            config = replace(config, **dict.fromkeys(("l2_a", "l2_b"), "normal"), group=HopperConfig.group)
-            if is_like_a_candidate(config) and math.isfinite(cost(config, *place.shape)):
+            given, config = config, replace(config, l2_a="normal", l2_b="normal", group=HopperConfig.group)
+            as_chosen = finished(config, *place.shape[:2], SMS) == given
+            if as_chosen and is_like_a_candidate(config) and math.isfinite(cost(config, *place.shape)):
                 found.append((config, place, result["us"], result.get("baseline_us")))
                 baselines[place].append(result.get("baseline_us") or 0.0)
     usual = {place: median(times) for place, times in baselines.items()}
@@ -109,28 +111,29 @@ def is_possible(constants: Constants) -> bool:
     """Whether rates stay below the datasheet's, and what should cost no more than something else does not."""
     rates = constants.mma_efficiency <= 1 and constants.hbm_bytes * 1e6 <= HARDWARE[H200].bandwidth
     stages = 1 <= constants.held < 2  # the one being read at least, and two are all that some have
-    of_lines = 1 <= constants.long <= MOST_OF_LONG and constants.narrow <= 1
+    of_lines = 1 <= constants.long <= MOST_OF_LONG
     return rates and stages and of_lines and constants.deferred <= constants.store
 
 
 def loss(measured: Sequence[Timed], constants: Constants) -> float:
-    """The cost of following the estimates, and their error: a mean over shapes of logarithms.
+    """The error of the estimates beside each other, and the cost of following them: a mean over shapes.
 
-    Times scatter, so the choice counts as if it were in doubt: each configuration the less, the longer its estimate.
-    What the estimates of a shape's configurations miss by together matters less than what each does beside the others.
+    Both count the fastest configurations most: the error by their times, the cost by their estimates.
     """
-    total, count = 0.0, 0
-    for place, found in by_place(measured, constants).items():
-        least, best = min(estimate for estimate, _ in found), min(us for _, us in found)
-        weights = [math.exp(-(estimate / least - 1) / DOUBT) for estimate, _ in found]
-        expected = sum(weight * us for weight, (_, us) in zip(weights, found, strict=True)) / sum(weights)
-        logs = [math.log(estimate / us) for estimate, us in found if us < FAR_OFF * best]
-        middle = median(logs)
-        apart = sum(abs(log - middle) for log in logs) / len(logs)
-        weight = CUBE if len(set(place.shape)) == 1 else 1
-        total += weight * (math.log(expected / best) + MISS * (0.7 * apart + 0.3 * abs(middle)))
-        count += weight
-    return total / count
+    total = 0.0
+    places = by_place(measured, constants).values()
+    for found in places:
+        best = min(us for _, us in found)
+        weights = [math.exp((1 - us / best) / NEAR) for _, us in found]
+        logs = [math.log(estimate / us) for estimate, us in found]
+        middle = fmean(logs, weights)
+        apart = fmean([abs(log - middle) for log in logs], weights)
+        tempting = [
+            min(math.exp((1 - estimate / best * math.exp(-middle)) / DOUBT), FAR_OFF / DOUBT) for estimate, _ in found
+        ]
+        cost = fmean([min(us / best - 1, FAR_OFF) for _, us in found], tempting)
+        total += apart + cost + LEVEL * abs(middle)
+    return total / len(places)
 
 
 def fit(measured: Sequence[Timed], constants: Constants) -> Constants:

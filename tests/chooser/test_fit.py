@@ -27,7 +27,7 @@ def result(**more):
 
 
 def test_what_the_model_made_is_explained():
-    start = replace(TRUE, start=8.0, share=4000.0, least=500.0)
+    start = replace(TRUE, start=8.0, share=4000.0, turn=300.0)
     assert miss(MADE, TRUE) == 0
     assert miss(MADE, start) > 0.1
     assert miss(MADE, fit(MADE, start)) < 0.05

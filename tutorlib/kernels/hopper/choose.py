@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
-from math import ceil, gcd
+from math import ceil, gcd, sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,13 +18,13 @@ from tutorlib.models.hopper_gemm import clusters_at_once
 FILE = Path(__file__).with_name("constants.json")
 CLOCK = 1_850.0  # cycles in a µs, under load
 SMEM_BYTES = 128.0  # in a cycle, read or written
-SHARPNESS = 8  # of the step from one limit of a K tile to another: where two are close, both cost
-OVERLAP = 3  # the same for all K tiles and device memory, which is needed unevenly
+SHARPNESS = 4.5  # of the step from one limit of a K tile to another: where two are close, both cost
+OVERLAP = 2.25  # the same for all K tiles and device memory, which is needed unevenly
 AREA = 128 * 256  # elements of the tile of C that the constants are for
 LINE = 128  # bytes of L2
 SPECIAL, ARITHMETIC = 16, 128  # operations of an SM in a cycle (CUDA C++ Programming Guide, 8.4.1, sm_90)
 FETCHED = 5.1  # elements in a cycle: threads wait for each eight; an H200's residual costs so much, cooperative
-SECTOR = 32  # bytes in which L2 sends and takes lines; C's stores begin and end with one, so longer ones fill lines
+SECTOR = 32  # bytes in which L2 sends lines
 TMA_BYTES = 16  # that the rows of a matrix must be multiples of
 K_MAJORS: Majors = ("k", "k")
 
@@ -37,12 +37,10 @@ class ShapeError(ValueError):
 class Constants:
     """The model's measured constants; cycles and bytes are per SM, for tiles of 128×256.
 
-    mma_efficiency: fraction of the tensor cores' rate where nothing else is the limit. least: cycles for a line of K
-        even in the smallest tile, since a wgmma takes a minimum of cycles however few columns it has.
-    written: fraction of the bytes written by TMA for which wgmma's reads of shared memory must wait.
-    l2_bytes: from L2 per cycle, when all SMs load as much. own: fraction of that time due to the SM's own path to L2,
-        even when few SMs load. crossing: L2's extra work, as a fraction, where a K tile's part of a row is in two
-        lines; straddling: more of it, where that part begins in mid-sector.
+    mma_efficiency: fraction of the tensor cores' rate where nothing else is the limit. turn: cycles of any K tile,
+        however small: its two barriers.
+    l2_bytes: from L2 per cycle, when all SMs load as much. crossing: L2's extra work, as a fraction, where a K tile's
+        part of a row is in two lines; straddling: more of it, where that part begins in mid-sector.
     alone_bytes: l2_bytes for blocks without clusters. They are spread over the GPU in another way, and L2 merges
         neighbors' requests for a line as long as all blocks are at the same K: not where they share tiles.
         alone_crossing: factor on crossing and straddling for them, since such requests are seldom merged.
@@ -52,20 +50,19 @@ class Constants:
     latency: cycles from the request for a stage to its arrival with all of a block's stages in flight, except those
         held: the one being read, and the next until its loads have been issued.
     hbm_bytes: of A and B, per µs of the GPU. long: factor where a row of a K tile fills two lines, which device memory
-        delivers one after the other. c_bytes: of C; narrow: fraction of it where a store is SECTOR wide.
-    start: µs of every launch; gather: more for each other block of a cluster. last: cycles of the last tile's stores.
+        delivers one after the other. uneven: how much longer they take, as a fraction of the last wave's idle part,
+        since fewer SMs ask for less at a time.
+    start: µs of every launch; gather: more for the square root of a cluster's other blocks, which start together.
+    last: cycles of the last tile's stores.
     store: cycles from a tile's last multiplication to the next tile's first; in ping-pong the other tile's
         multiplication hides them while it lasts. deferred: the same where stores are deferred.
     exchange: cycles in which a block that receives a tile's accumulators from another, which splits its K, adds them.
-    shares: µs of stream-K's assignment of K tiles to blocks, even if no tile is cut.
     share: cycles to hand over a tile's accumulators through L2 and to add them; wait: for them, however small.
     """
 
     mma_efficiency: float
-    least: float
-    written: float
+    turn: float
     l2_bytes: float
-    own: float
     crossing: float
     straddling: float
     alone_bytes: float
@@ -78,15 +75,13 @@ class Constants:
     held: float
     hbm_bytes: float
     long: float
-    c_bytes: float
-    narrow: float
+    uneven: float
     start: float
     gather: float
     last: float
     store: float
     deferred: float
     exchange: float
-    shares: float
     share: float
     wait: float
 
@@ -175,7 +170,7 @@ def cost(
     k_tiles, clusters = ceil(k / tile_k), clusters_at_once(config.cluster_blocks, sms)
     area = tile_m * tile_n / AREA
     store = known.deferred if config.defer_stores else known.store
-    extra, cut = 0.0, 0
+    extra, cut, idle = 0.0, 0, 0.0
     if config.stream_k:
         clusters = max(min(clusters, tiles * k_tiles // MIN_SHARED_K_TILES), 1)
         steps, stores = tiles * k_tiles / clusters, ceil(tiles / clusters) - 1
@@ -186,6 +181,7 @@ def cost(
             return float("inf")
         clusters = min(clusters, tiles)
         waves = ceil(tiles / clusters)
+        idle = 1 - tiles / (waves * clusters)
         steps, stores = waves * ceil(k_tiles / config.split_k), waves - 1
         extra = waves * known.exchange * area * (config.split_k - 1) / config.receivers
     busy_sms, rounds = clusters * config.cluster_blocks / sms, max(tiles / clusters, 1.0)
@@ -196,12 +192,10 @@ def cost(
     busy = steps * step + stores * between + extra
     bytes_ = BYTES[config.dtype]
     long = known.long if tile_k * bytes_ > LINE else 1.0
-    loading = (m + n) * k * bytes_ / (known.hbm_bytes * long)
+    loading = (m + n) * k * bytes_ / (known.hbm_bytes * long) * (1 + known.uneven * idle)
     main = ((busy / CLOCK) ** OVERLAP + loading**OVERLAP) ** (1 / OVERLAP)
-    width = 16 if config.transposed else config.store_columns
-    storing = m * n * 2 / known.c_bytes / (known.narrow if width * 2 <= SECTOR else 1)
-    start = known.start + known.gather * (config.cluster_blocks - 1) + known.shares * config.stream_k
-    return start + main + storing + (known.last + work.cycles) * area / CLOCK
+    start = known.start + known.gather * sqrt(config.cluster_blocks - 1)
+    return start + main + (known.last + work.cycles) * area / CLOCK
 
 
 def cut_tiles(tiles: int, clusters: int) -> int:
@@ -220,13 +214,13 @@ def step_cycles(
     (tile_m, tile_n, tile_k), (cluster_m, cluster_n) = config.tile, config.cluster
     row = tile_k * BYTES[config.dtype]
     mma = tile_m / MMA_M * tile_n / 2 * row / 32 / known.mma_efficiency
-    smem = (tile_m / MMA_M * (MMA_M + tile_n) + known.written * (tile_m + tile_n)) * row / SMEM_BYTES
+    smem = tile_m / MMA_M * (MMA_M + tile_n) * row / SMEM_BYTES
     lengths = [mnk[2 if major == "k" else mode] * BYTES[config.dtype] for mode, major in enumerate(config.majors)]
     more_a, more_b = (crossed(length, known) for length in lengths)
 
     def l2(bytes_: float, times: float) -> float:
         of_a, of_b = tile_m / cluster_n * (1 + times * more_a), tile_n / cluster_m * (1 + times * more_b)
-        return (of_a + of_b) * row / bytes_ * (known.own + (1 - known.own) * min(busy_sms, 1.0))
+        return (of_a + of_b) * row / bytes_ * min(busy_sms, 1.0)
 
     from_l2, together = l2(known.l2_bytes, 1.0), known.coupling * (config.cluster_size - 1)
     if config.cluster_blocks == 1:
@@ -236,7 +230,7 @@ def step_cycles(
     rows, out = (tile_m - out_m) / cluster_n + (tile_n - out_n) / cluster_m, out_m / cluster_n + out_n / cluster_m
     tma = (known.inside * rows + known.outside * out) * row / LINE
     in_flight = known.latency / (config.ab_stages - known.held)
-    limits = (mma, smem, from_l2, tma, in_flight, known.least * row / LINE)
+    limits = (mma, smem, from_l2, tma, in_flight, known.turn)
     return sum(limit**SHARPNESS for limit in limits) ** (1 / SHARPNESS) * (1 + together)
 
 

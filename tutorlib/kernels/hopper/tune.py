@@ -163,7 +163,9 @@ def matrices(problem: Problem) -> list[tuple[torch.Tensor, ...]]:
     ]
 
 
-def times(calls: Sequence[Callable[..., None]], sets: Sequence[tuple[torch.Tensor, ...]]) -> list[float]:
+def times(
+    calls: Sequence[Callable[..., None]], sets: Sequence[tuple[torch.Tensor, ...]], rounds: int = ROUNDS
+) -> list[float]:
     """The median µs of each call(a, b, c) in rounds in which all take turns; the GPU rests between them.
 
     A call is captured often enough, on one set of matrices after the other, so that the host's time does not count.
@@ -179,7 +181,7 @@ def times(calls: Sequence[Callable[..., None]], sets: Sequence[tuple[torch.Tenso
                     call(*sets[n % len(sets)])
         graphs.append((graph, repeated))
     taken: list[list[float]] = [[] for _ in graphs]
-    for turn in range(ROUNDS + 1):
+    for turn in range(rounds + 1):
         start = perf_counter()
         for n in range(len(graphs))[:: -1 if turn % 2 else 1]:
             graph, repeated = graphs[n]
