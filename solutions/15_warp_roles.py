@@ -392,7 +392,7 @@ for size in (4096, 8192):
     print(f"{size}³: an SM is idle for {steps:.1f} K tiles, {share:.1%} of the time")
 
 # %% [markdown]
-# Timed for page 16's chooser were 824 pairs of kernels that differ only in stream-K, with many tiles and clusters, and
+# Timed for page 16's chooser were 825 pairs of kernels that differ only in stream-K, with many tiles and clusters, and
 # with more than one wave. A hand-over moves the accumulators of one tile, whatever K is. **Predict:** in
 # which of the six groups does stream-K gain at most pairs?
 
@@ -407,7 +407,7 @@ for least, most in (0, 0.05), (0.05, 1):
         print(f"idle for {least:.0%} to {most:.0%} of the time, {few} to {many:,} K tiles: {won}")
 
 # %% [markdown]
-# A gap under 8 K tiles is too short: the hand-over costs more. A gap of 20 or more pays at 89 of 96 pairs if it is 5%
+# A gap under 8 K tiles is too short: the hand-over costs more. A gap of 20 or more pays at 84 of 87 pairs if it is 5%
 # or more of the time. At 4096³ it is too short, and at 8192³ it is 3% of the time, so little can be won.
 #
 # ## Your functions in one kernel

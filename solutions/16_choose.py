@@ -373,7 +373,7 @@ check("16.3", choose)
 # ## Rank, then measure
 #
 # The estimates of the first eight configurations differ by less than the model's errors, so their order means little.
-# The last table has both sides: at the 90th percentile the first choice loses 8.8%, the best of eight nothing. So a
+# The last table has both sides: at the 90th percentile the first choice loses 5.3%, the best of eight nothing. So a
 # tuner times them. But a GPU does not hold still: it slows while it warms up, and sometimes a call is interrupted.
 #
 # **Exercise 16.4** (about 7 lines). Write `tuned(shape, nominees, time, kept)`, which returns the fastest of a list of
