@@ -10,9 +10,9 @@
 #
 # In this course you write fast matrix kernels for NVIDIA GPUs, in Python. You begin with *layouts*, which map the
 # elements of a matrix to memory and to threads. In notebook 10 you write a GEMM (a matrix product) for the tensor
-# cores, and in notebook 15 one for Hopper GPUs. The course's own has 1.01 times the speed of NVIDIA's library, cuBLAS,
-# for 4096×4096×4096 in bf16 (16-bit floats) on an H200. You need Linux, WSL or a Linux container. Without a GPU, each
-# kernel is *simulated*, thread by thread.
+# cores, and in notebooks 14 and 15 two for Hopper GPUs. The course's version of the last one runs at 1.01 times the
+# speed of cuBLAS, NVIDIA's library (4096×4096×4096, bf16, on an H200). You need Python and NumPy; no CUDA. You need
+# Linux, WSL or a Linux container. Without a GPU, each kernel is *simulated*, thread by thread.
 #
 # > **After this page you can** solve an exercise with the help of its check and its hints, and let the simulator find
 # > the line of a kernel that is wrong.
@@ -27,10 +27,9 @@ from tutorlib import check, explain, hint, show_layout
 # %% [markdown]
 # ## A first question
 #
-# A GPU program, a **kernel**, cuts its data into tiles. A block of threads works on each tile, and the program that
-# starts the kernel must say how many there are. Take 10 elements in tiles of 4. Each column below is one tile. Elements
-# 8 and 9 need a third tile, whose places 10 and 11 (outlined) are past the end of the data. (Notebook 01 explains the
-# string.)
+# A GPU program, a **kernel**, cuts its data into tiles. One block of threads works on each tile. The code that starts
+# the kernel must say how many blocks. Take 10 elements in tiles of 4. Each column below is one tile. Elements 8 and 9
+# need a third tile, whose places 10 and 11 (outlined) are past the end of the data. (Notebook 01 explains the string.)
 
 # %%
 show_layout("(4,3):(1,4)", title="10 elements in tiles of 4", highlight=[(2, 2), (3, 2)])
@@ -60,8 +59,8 @@ check("00.1", ceil_div)
 #       a last tile partly filled: ceil_div(130, 64) gives 2: it should give 3.
 #       The last, partly filled tile is missing: // rounds down.
 #
-# One case of 3 right earns a third of the 2 points, rounded down to ½ point. Check as often as you like. Each run of
-# `hint` shows the next hint, from a question to nearly the answer.
+# One case of 3 right earns a third of the 2 points, rounded down to a multiple of ½: here ½. Check as often as you
+# like. Each run of `hint` shows the next hint, from a question to nearly the answer.
 
 # %%
 hint("00.1")
@@ -99,9 +98,9 @@ _ = explain(square, x, y)
 print(y)
 
 # %% [markdown]
-# y is right, so a test of the result passes. On a GPU two threads would read and overwrite other data, without an
-# error. `explain` reports the first bad access: block, thread, element and line. It also finds races between threads,
-# and so do the checks of kernels.
+# y is right, so a test of the result passes. On a GPU two threads could read and overwrite other data, without an
+# error. Skip the lines `ld.global` and `st.global` until notebook 02. `explain` reports the first bad access: block,
+# thread, element and line. It also finds races between threads, and so do the checks of kernels.
 #
 # Repair the kernel: a thread without an element should do nothing (`cute.size(x)` is the number of elements). Run the
 # cell again. It then prints `✓ no hazard, no access out of bounds, no undefined value`.

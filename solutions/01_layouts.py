@@ -75,7 +75,7 @@ print(np.array([[memory[wrong(row, col)] for col in range(3)] for row in range(4
 # %% [markdown]
 # **Exercise 01.1** (about 6 lines). Write `compact_strides(shape, order)`: the strides of a compact array, as a tuple.
 # `order` is `"row"` (last mode contiguous) or `"column"` (first mode contiguous); the shape may have any number of
-# modes. The check compares your answer with the strides of an array that NumPy allocates.
+# modes. The strides count elements. The check compares them with those of an array that NumPy allocates.
 
 
 # %%
@@ -106,7 +106,7 @@ print([L(index) for index in range(size(L))])
 
 # %% [markdown]
 # They go up by 3, from row to row; NumPy's `ravel` would have walked along the row. On a GPU the order matters: if 32
-# neighboring threads walk down a row-major matrix like this, its copy takes 4.6 times as long on an H200 (measured on
+# neighboring threads walk down a row-major matrix like this, its copy takes 4.6 times as long on an H200 (measured in
 # notebook 02).
 
 # %% [markdown]
@@ -168,7 +168,7 @@ def offset_at(index, shape, stride):
 check("01.2", offset_at)
 
 # %% [markdown]
-# CuTe calls this function `crd2idx`. More of its terms:
+# CuTe's `crd2idx` does this, and takes a coordinate, too. More terms:
 #
 # - **extent**: the size of a mode. **rank**: the number of modes at the top level; (4,(2,3)) has rank 2.
 # - **congruent**: nested alike, bracket for bracket. A shape and its stride always are.
@@ -213,8 +213,8 @@ check("01.3", picture)
 # views of a row-major M×N matrix.
 #
 # - `"diagonal"` (M ≤ N): element i is the matrix's (i, i).
-# - `"windows"`, three modes: element (i, j, k) is the matrix's (i, j + k), for the N - 3 windows of four neighbors in
-#   each row.
+# - `"windows"`, three modes: element (i, j, k) is the matrix's (i, j + k). Each row has N - 3 windows of four
+#   neighbors; j chooses the window, k the neighbor.
 # - `"tiles"`: the M×N matrix itself, but stored in contiguous tiles of 2×4, each row-major, the tiles in column-major
 #   order. (2 divides M, and 4 divides N.)
 
@@ -240,9 +240,9 @@ check("01.4", described)
 # a pointer and a layout. In the next cell the memory is a list, and the pointer an offset into it.
 #
 # Fix one coordinate and leave the other free, and you have a **slice**: again a tensor, over the same memory. CuTe
-# writes a free coordinate as `_` in C++ and as `None` in Python (NumPy's `:`; its `None` adds an axis). The fixed
-# coordinates move the pointer, and the free modes remain. So row 2 is `5:1`, starting at offset 10. **Predict** column
-# 1.
+# writes a free coordinate as `_` in C++ and as `None` in Python. (NumPy writes `:`; there, `None` would add an axis.)
+# The fixed coordinates move the pointer, and the free modes remain. So row 2 is `5:1`, starting at offset 10.
+# **Predict** column 1.
 
 # %%
 A = Tensor(layout("(4,5):(5,1)"), data=[f"m{place}" for place in range(20)])

@@ -157,8 +157,8 @@ show_machine()
 #
 # - a thread computes in **registers**. They are private: no other thread can read them;
 # - 32 threads form a **warp** and execute each instruction together, each on its own data;
-# - a block has a part of its SM's **shared memory**, which only its own warps can access. It is small, fast, and yours
-#   to lay out;
+# - a block has a part of its SM's **shared memory**, which only its own warps can access (or, in notebook 15, those of
+#   its cluster). It is small, fast, and yours to lay out;
 # - everything else is in **device memory**, behind the L2 cache. All blocks see it, and it is slow to reach: a load
 #   takes several hundred cycles.
 #
@@ -169,7 +169,7 @@ show_machine()
 # A launch can have rows and columns as a matrix does: `thread_idx()` and `block_idx()` give three numbers, x, y and z.
 # A block of 32×8 threads is `block=(32, 8, 1)`.
 #
-# Which threads of it form a warp? Those with the same y: **x varies fastest**. So x belongs to the contiguous
+# Which threads of it form a warp? Those with the same y, since **x varies fastest**. So x belongs to the contiguous
 # direction, along the rows of a row-major matrix, and `(x, y)` is the reverse of the order in `a[row, column]`. In a
 # block of 8×4 threads, their numbers are
 
@@ -233,11 +233,11 @@ for copy in (copy_along_rows, copy_down_columns):
 show_sweep("coalescing")
 
 # %% [markdown]
-# Exchanging two indices costs a factor of 4.6. The last two rows are a transpose, y[n, m] = x[m, n], by the same kernel
-# with the modes of only one tensor exchanged. Column-wise loads alone cost a factor of 1.5, column-wise stores alone
-# 5.1. The probable reason: a load brings its sectors into the SM's L1 cache, where the block's other seven warps, which
-# run down adjacent columns, find them. A store is not kept there: each warp sends its 32 sectors on to L2, 4 bytes of
-# each.
+# Exchanging two indices costs a factor of 4.6. The two rows named *transpose* compute y[n, m] = x[m, n] by the same
+# kernel, with the modes of only one tensor exchanged. Column-wise loads alone cost a factor of 1.5, column-wise stores
+# alone 5.1, which is even more than both together. The probable reason: a load brings its sectors into the SM's L1
+# cache, where the block's other seven warps, which run down adjacent columns, find them. A store is not kept there:
+# each warp sends its 32 sectors on to L2, 4 bytes of each.
 #
 # **Exercise 02.2** (about 8 lines). PyTorch's `x.T` is column-major: a pointer and the layout (M,N):(1,M). Write
 # `add_bias`: y[m, n] = x[m, n] + bias[n], for column-major x and y of any M×N and a bias of N numbers. A thread owns
@@ -309,9 +309,9 @@ for n in (5, 7):  # the compiled function takes the arguments that are not Const
 # - `cutlass.range_constexpr`, `if cutlass.const_expr(…)`, and a `for` over a tuple remain Python's own. Such a loop's
 #   body is traced once for each value, and a side not taken is not traced at all.
 #
-# Three rules follow. A run-time `if` cannot contain a `return`, which would leave only the piece that it is in. A
-# variable that a run-time loop assigns must exist before the loop, with the type that the loop gives it. And a stand-in
-# cannot index a Python tuple. **Predict** the printed lines:
+# Three rules follow. A run-time `if` cannot contain a `return`: it would return from the traced piece only, not from
+# your function. A variable that a run-time loop assigns must exist before the loop, with the type that the loop gives
+# it. And a stand-in cannot index a Python tuple. **Predict** the printed lines:
 
 
 # %%
@@ -334,7 +334,7 @@ two_loops()
 # Is a tensor's size known at compile time? With `from_dlpack` it is: shape and stride are part of the tensor's *type*,
 # and a function is compiled anew for each. `mark_layout_dynamic` makes sizes and strides run-time values, so one
 # compilation is enough (notebook 20 counts them). Strides are then 64-bit numbers. Only those of 0 and 1 stay in the
-# type, because a load of several elements at once needs them to be contiguous.
+# type, because a wide load needs to know that its elements are contiguous.
 #
 # A function compiled for a static layout *trusts* it. This one adds the elements of a vector, on the CPU, and six
 # elements went into its type. **Predict** the result for eight:
@@ -375,8 +375,8 @@ show_tv("(8,4):(4,1)", (1, 32), "thread (T) and value (V): four elements a threa
 # - `tile.store(v)` writes it back.
 #
 # The wide instruction has one more condition: its address must be a multiple of 16, and the compiler has to know that.
-# Tile i begins 16·i bytes after its tensor, so the addresses of x and y must be such multiples. `from_dlpack(x)`
-# promises only a multiple of the element's 4 bytes, so the check passes both with `assumed_align=16`.
+# Tile i begins 16·i bytes after the start of its tensor, so the addresses of x and y must be such multiples.
+# `from_dlpack(x)` promises only a multiple of the element's 4 bytes, so the check passes both with `assumed_align=16`.
 #
 # **Exercise 02.3** (about 6 lines). Write `leaky_relu`: y = x where x > 0, and x/8 elsewhere. Layouts are dynamic; a
 # size is a multiple of 4, but not always of 4 · `THREADS`. Each thread computes one tile of four elements, with one
@@ -507,9 +507,9 @@ def row_max(x: cute.Tensor, maxima: cute.Tensor):
 check("02.4", row_max)
 
 # %% [markdown]
-# `explain` draws the steps of the first block's warps. In the row *buffer 0* a number is the version of `partial` that
-# is being read. After the first step only warp 0 reads and writes, but all warps arrive at every barrier. (Notebook 04
-# explains the lower panels.)
+# `explain` draws the steps of the first block's warps. In the row *buffer 0* a number is the version of your shared
+# tensor that is being read. After the first step only warp 0 reads and writes, but all warps arrive at every barrier.
+# (Notebook 04 explains the lower panels.)
 
 # %%
 explain("02.4", row_max, shape=(2, 200))

@@ -20,7 +20,7 @@ WORDS: dict[State, str] = {
 Column = tuple[Callable[[Standing], str], str]  # a notebook's cell, and the total
 PATHS = {  # ways through the course: its pages, and what the reader has at the end
     "all of it": ("00-23", "GEMMs, attention and fused layers on Hopper, a GEMM for Blackwell, a bug hunt"),
-    "I know CUDA": ("00-05 10 14 15", "a Hopper GEMM as fast as cuBLAS"),
+    "I know CUDA": ("00-05 10 14 15", "a Hopper GEMM as fast as cuBLAS at 4096 and above"),
     "cuTile only": ("00 06-08 22", "GEMMs in bf16 and FP8, and attention, all in tiles"),
 }
 PARTS = {  # by their first pages
