@@ -44,20 +44,6 @@ def as_published(block: int, rows: int, columns: int, factor: int = 8) -> Tile:
 ORDERS: dict[str, Order] = {"raster": raster, **{f"groups of {n}": partial(grouped, group=n) for n in (2, 4, 8, 16)}}
 
 
-@dataclass(frozen=True)
-class ListedOrder:
-    """An order of one grid's blocks as a list of their tiles, with a name for messages."""
-
-    name: str
-    tiles: tuple[Tile, ...]
-
-    def __call__(self, block: int, rows: int, columns: int) -> Tile:
-        return self.tiles[block % len(self.tiles)]
-
-    def __repr__(self) -> str:
-        return self.name
-
-
 def blocks(grid: TileGrid, order: Order) -> list[Tile]:
     """The tile of every block, in the order in which they start."""
     return [order(block, *grid) for block in range(grid[0] * grid[1])]

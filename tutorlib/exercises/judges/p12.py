@@ -118,24 +118,6 @@ def drawn() -> Tile:
     return 8 * rng.randint(7, 9) + rng.randint(1, 7), rng.randint(57, 79)
 
 
-def little_saved(order: Order) -> str:
-    """A large grid whose first wave reads nearly as many tiles as in raster order, as a sentence; "" if there is none.
-
-    Raises CompileFailed.
-    """
-    for rows, columns in (LARGE, drawn()):
-        read = tiles_read(in_a_kernel(order, rows, columns)[:IN_FLIGHT])
-        in_raster, in_eights = (
-            tiles_read(l2.waves((rows, columns), known, IN_FLIGHT)[0]) for known in (l2.raster, l2.grouped)
-        )
-        if read > 0.75 * in_raster:
-            return (
-                f"the first {IN_FLIGHT} blocks of {rows}×{columns} tiles read {read} rows and columns of tiles; "
-                f"raster order reads {in_raster}, and groups of 8 read {in_eights}."
-            )
-    return ""
-
-
 def tiles_read(tiles: list[Tile]) -> int:
     """The rows of A's tiles and the columns of B's that these tiles of C read."""
     return sum(len(set(of_a_mode)) for of_a_mode in zip(*tiles, strict=True))
