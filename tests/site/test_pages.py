@@ -16,8 +16,8 @@ from tutorlib.site.pages import HIDDEN, explorer_data, notebook_links, redact
 PACKAGE = ROOT / "tutorlib"
 LOADED = {"script": "src", "img": "src", "source": "src", "iframe": "src", "link": "href"}  # by a browser, at once
 EXPLORERS = {  # page → how many explorers it has
-    "01_layouts": 1, "03_layout_algebra": 3, "04_swizzles": 1, "06_cutile_tiles": 1,
-    "11_double_buffer": 1, "12_grid_swizzle": 1, "14_hopper_gemm": 1,
+    "01_layouts": 1, "03_layout_algebra": 2, "04_swizzles": 1, "06_cutile_tiles": 1,
+    "11_double_buffer": 1, "14_hopper_gemm": 1,
 }  # fmt: skip
 
 
@@ -112,7 +112,7 @@ def test_no_answer_is_in_the_site(site, pages):
     texts = {name: plain(page.text) for name, page in pages.items()}
     texts["searchindex.js"] = (site / "searchindex.js").read_text(encoding="utf-8")
     found = answers()
-    assert len(found) > 120
+    assert len(found) > 60
     told = [
         (id, name, line)
         for id, lines in found.items()

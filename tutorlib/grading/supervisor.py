@@ -83,11 +83,16 @@ def supervise(arguments: list[str]) -> int:
     unmapped, ask = os.pipe()
     mapped, go = os.pipe()
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+    parent = os.getpid()
     if not (bubblewrap := os.fork()):
+        os.close(go)
         if user is not None and libc.unshare(CLONE_NEWUSER):
             raise OSError(ctypes.get_errno(), "root may not build user namespaces here")
         os.write(ask, b".")
         os.read(mapped, 1)
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # a new namespace has taken back what was set before
+        if os.getppid() != parent:  # which has ended meanwhile
+            os._exit(1)
         if user is not None:
             with open("/proc/sys/user/max_user_namespaces", "w") as file:  # in its own a process has every capability
                 file.write("0")
