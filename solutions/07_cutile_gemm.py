@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 70
+#     minutes: 75
 #     summary: A GEMM of eight lines, and the way from there to cuBLAS.
 # ---
 
@@ -18,7 +18,7 @@
 # > **After this page you can** write a GEMM in cuTile, order its blocks for L2, make the kernel persistent, search its
 # > configurations, and find in the compiler's report why one is slow.
 # >
-# > **It takes** about 70 minutes, on any machine. A GPU adds the speed.
+# > **It takes** about 75 minutes, on any machine. A GPU adds the speed.
 
 # %%
 from functools import partial
@@ -49,8 +49,8 @@ show_k_loop()
 
 # %% [markdown]
 # **Exercise 07.1** (about 5 lines). Write the kernel: block (m, n) computes tile (m, n) of C. M, N and K need not be
-# multiples of the tile's sides. Each element of a block's tiles is loaded once, C is stored once, and the tensor cores
-# do all of the additions. Besides the functions of notebook 06 you need:
+# multiples of the tile's sides. Each element of a block's tiles is loaded once, C is stored once, and `ct.mma` itself
+# adds to the accumulator (no `+` outside). Besides the functions of notebook 06 you need:
 #
 # | | |
 # |---|---|
@@ -80,7 +80,7 @@ check("07.1", gemm)
 
 # %% [markdown]
 # The table has its speed as a fraction of cuBLAS's, for square bf16 matrices of three sizes. A measurement repeats a
-# pair, the kernel and cuBLAS. Its **spread** is the distance between the quartiles of the pairs, and ± is half of it. A
+# pair, the kernel and cuBLAS. Its **spread**, ±, is the distance from the median ratio to the quartiles of the pairs. A
 # difference between two rows is noise if it is smaller than the sum of their two ±.
 
 # %%
@@ -108,7 +108,8 @@ for side in (64, 128, 256):
 # rows of B's.
 #
 # Now make the wave a rectangle, here in miniature: 16×16 tiles, 32 blocks in flight. Each color is a wave. In the
-# margins, green marks what the first wave reads: rows of A's tiles and, drawn as columns, rows of B's.
+# margins, green marks what the first wave reads: rows of A's tiles, and rows of B's. The picture draws B transposed, so
+# it calls these columns.
 
 # %%
 small, in_flight = (16, 16), 32
@@ -151,8 +152,8 @@ for group in (1, 4, 8, 16, 32, 64):
 show_sweep("tile_rungs")[:2]
 
 # %% [markdown]
-# The order gains at 8192 alone; the differences at 2048 and 4096 are noise. A is 34 MB at 4096 and 134 MB at 8192; an
-# H200's L2 has two halves of about 31 MB, and each half keeps what its own SMs read.
+# Only 8192 gains; the differences at 2048 and 4096 are noise. At 8192, A has 134 MB, far more than an H200's L2, of
+# about 63 MB. At 4096 it has 34 MB, and L2 probably serves most reads in either order.
 #
 # ## Rung 3: the shape of a tile
 #
@@ -174,9 +175,9 @@ for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:
 
 # %% [markdown]
 # On Hopper the accumulators are registers of the **consumer warps**, 4 by default; 4 more warps load. A thread can
-# address 255 registers. With 256 accumulators per thread, some spill to the stack, which is in local memory, and the
-# loop along K loads and stores them there. Apart from a smaller tile, two **hints** help. Hints change a kernel's
-# speed, never its result.
+# address 255 registers. With 256 accumulators per thread, registers spill to the stack, which is in local memory. (Its
+# 1,792 bytes are 448 registers: the accumulators and other values.) Apart from a smaller tile, two **hints** help.
+# Hints change a kernel's speed, never its result.
 #
 # - **`num_worker_warps=8`**: twice the threads share the accumulator.
 # - **`num_ctas=2`**: a cuTile block becomes a **cluster** of two CTAs on two SMs. (A CTA is CUDA's thread block.) They
@@ -208,8 +209,8 @@ show_tiles("a thread block for each tile", "persistent", loads="A, B", stores="C
 # **Exercise 07.3** (about 9 lines). Write the kernel `persistent(a, b, c, tm, tn, tk, group)`, the last four known at
 # compile time. It runs on a one-dimensional grid of any number of blocks, `ct.num_blocks(0)` inside the kernel. Tiles
 # are numbered in the order of your `grouped`, and block i begins with tile i; at every moment the tiles in progress are
-# a wave of that order. Each tile of C is computed once, from loads as in 07.1, and the tensor cores do all of the
-# additions. A GPU times it at 4096³ with tiles of 128×128×64, one block for each SM.
+# a wave of that order. Each tile of C is computed once, with loads and `ct.mma` as in 07.1. A GPU times it at 4096³
+# with tiles of 128×128×64, one block for each SM.
 
 
 # %%
@@ -232,8 +233,7 @@ def persistent(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Const
 check("07.3", persistent)
 
 # %% [markdown]
-# The first row is not persistent; 256×256 has one block for two SMs. **Predict** before you look: which persistent tile
-# is fastest at 2048, and which at 8192?
+# The first row is not persistent; 256×256 has one block for two SMs:
 
 # %%
 show_sweep("tile_rungs")[3:]
@@ -272,9 +272,9 @@ else:
     print("the best of three:", found.best.config)
 
 # %% [markdown]
-# The figure has three sides, three depths, one or two CTAs and four or eight warps: the speed of the best hints for
-# each tile and depth, in TFLOP/s. The red frame marks the fastest. cuBLAS had 791 in that session; other sessions
-# differ by up to 4%, so compare within the figure.
+# The figure has the sides 64, 128 and 256 (without 64×64) and three depths, and gives the speed of each with its best
+# hints, in TFLOP/s. The red frame marks the fastest. cuBLAS had 791 in that session; other sessions differ by up to 4%,
+# so compare within the figure.
 
 # %%
 show_figure("tile_heatmap")
@@ -312,12 +312,13 @@ made = compile_cutile(tile_gemm.plain, [TensorSpec((4096, 4096), "bf16")] * 3 + 
 print("64×128×64, a block for each tile:", serialized(made.ptx) or "several wgmma at a time")
 
 # %% [markdown]
-# - **128×256×128** with one CTA spills. Its accumulators take 128 of a thread's 168 registers, as at a depth of 64, but
-#   the code of a deeper step needs more registers beside them. With two CTAs it does not spill, but only two stages
-#   fit; the figure shows these 557 TFLOP/s.
+# - **128×256×128** with one CTA spills, though it has 128 accumulators per thread, as at a depth of 64. The 168
+#   registers are those at the launch; consumers later get 232 (notebook 08), so a deeper step needs more than 104
+#   others. With two CTAs `compiled` reports no stack, but its 193 KiB hold only two stages of 80 KiB: the figure's 557
+#   TFLOP/s.
 # - **256×256×128** does not spill, but at most two of its stages fit, where a depth of 64 has four. (In a pair, a CTA
-#   keeps half of A's tile and all of B's.) While the tensor cores read one of two stages, loads fill only half of the
-#   buffers; of four, three quarters.
+#   keeps half of A's tile and all of B's.) While the tensor cores read one of two stages, loads can fill only the
+#   other. With four, they can fill three.
 # - **64×128×64** issues one wgmma at a time, so the tensor cores idle between two of them: no other instruction may
 #   read the accumulators of a wgmma in flight, and here some do. Persistence is the cause: the last line is the kernel
 #   of 07.1 with the same tile, and its remark is gone. Probably the compiler starts the next tile in a second set of
@@ -334,8 +335,8 @@ show_ladder("07")
 # - A block owns a tile of C, walks along K and stores once. The accumulator is fp32 until the store.
 # - The order of the blocks decides how often memory sends a tile. Strips make a wave nearly square, so it reads fewer
 #   tiles.
-# - A large stack in the compiler's report means that the accumulators do not fit into registers: use more warps, more
-#   CTAs, or a smaller tile.
+# - A large stack in the compiler's report means that registers spill, as when the accumulators do not fit: use more
+#   warps, more CTAs, or a smaller tile.
 # - A persistent grid has as many blocks as can run at once.
 #
 # Next: [08](08_cutile_fp8.ipynb).
@@ -345,8 +346,8 @@ show_ladder("07")
 # <details><summary>1. A tile of 256×128 in bf16, 4 warps, one CTA. How many accumulators does a thread hold, and what
 # will the compiler report?</summary>
 #
-# 256·128 / 128 = 256. A thread can address 255 registers and needs some for other values, so the report shows a stack:
-# accumulators spill. With 8 warps each thread holds 128, and the stack is gone.
+# 256·128 / 128 = 256. A thread can address 255 registers and needs some for other values, so the report shows a stack.
+# With 8 warps each thread holds 128 accumulators, and the stack is gone.
 #
 # </details>
 #

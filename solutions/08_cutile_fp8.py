@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 70
+#     minutes: 80
 #     summary: GEMMs that are not square bf16, with fp32 through the tensor cores, split-K, and FP8 with 320 rows.
 # ---
 
@@ -16,7 +16,7 @@
 # > has too few tiles, keep a block's accumulators in registers when no power of two fits, and read the report of each
 # > compiler in the chain.
 # >
-# > **It takes** about 70 minutes, on any machine. A GPU adds the speed, a Hopper that of FP8.
+# > **It takes** about 80 minutes, in two sittings, on any machine. A GPU adds the speed, a Hopper that of FP8.
 
 # %%
 import re
@@ -59,11 +59,11 @@ for name, cast in {"fp32": False, "tf32": True}.items():
 # %% [markdown]
 # The cast rounds each operand by at most one part in 2¹¹, 4.9e-04. Products of tf32 numbers are exact.
 #
-# **Exercise 08.1** (about 6 lines). Complete the loop of `gemm_fp32`: C = A·Bᵀ, as accurate as fp32 operands but for
-# the additions, and every product on the tensor cores, in tf32. The budget: each step along K computes the product of
-# two tiles at most three times. `x` and `y` are fp32 tiles, (tm, tk) and (tk, tn), and tiles take + and -. Before you
-# write: which part of an fp32 number does the cast to tf32 discard, can tf32 hold that part, and which of the products
-# of parts is too small to matter?
+# **Exercise 08.1** (about 6 lines). Complete the loop of `gemm_fp32`: C = A·Bᵀ, with products that lose no more than
+# about 2⁻²², all of them on the tensor cores, in tf32. The budget: each step along K computes the product of two tiles
+# at most three times. `x` and `y` are fp32 tiles, (tm, tk) and (tk, tn), and tiles take + and -. `ct.ByTarget` sets a
+# hint for one architecture. Before you write: which part of an fp32 number does the cast to tf32 discard, can tf32 hold
+# that part, and which of the products of parts is too small to matter?
 
 
 # %%
@@ -112,18 +112,19 @@ for k in (64, 1024):
         print(f"K = {k:4}, {name:11} {(c - exact).norm() / exact.norm():.1e}")
 
 # %% [markdown]
-# One product keeps three decimal digits at either K. With three, the errors of the cast are gone, and at K = 64 they
-# come close to fp32. But on a Hopper their error grows like K: where fp32 units round each sum, tensor cores cut it
-# off, always toward zero, so these errors add up. (Without a GPU the cell rounds, and this does not show.) For a long
-# K, add the results of shorter runs in fp32 registers, as cuTile does with FP8 below. The speed at 4096³, beside
-# cuBLAS's tf32:
+# One product keeps three decimal digits at either K. With three, the cast's errors are gone: at K = 64, the error is
+# 3.4 times that of fp32. But on a Hopper it grows 19 times to K = 1024, and fp32's by less than half. A likely reason:
+# fp32 units round each sum, while tensor cores cut it off toward zero, so that these errors add up. (Without a GPU the
+# cell rounds.) For a long K, add the results of shorter runs in fp32 registers, as cuTile does with FP8 below. The
+# speed at 4096³, beside cuBLAS's tf32:
 
 # %%
 show_sweep("tile_fp32")
 
 # %% [markdown]
 # Three products on tensor cores need 2.3 ms, 16% less than cuBLAS on the fp32 units. One product is 6.5 times as fast.
-# For three, threads also load each tile, split it, and store its parts to shared memory.
+# For three, threads also load each tile, split it, and store its parts to shared memory. Notebook 07's kernel is 26
+# times slower than cuBLAS: it spills, and multiplies and adds in separate instructions, as the PTX above does.
 
 # %% [markdown]
 # ## Split-K, for few tiles and a long K
@@ -185,20 +186,18 @@ for parts in (1, 2, 4, 8, 16):
     )
 
 # %% [markdown]
-# **Predict**: how many parts are best, and how much faster than 1 part are they? The first row is notebook 07's kernel:
+# **Predict** the best number of parts. The first row is notebook 07's kernel:
 
 # %%
 show_sweep("split_k")
 
 # %% [markdown]
-# 8 parts are best: 64 µs in place of 310, 4.9 times as fast, not 8 times. Up to 4 parts the steps are the limit. At 8
-# parts, memory needs nearly as long as the steps, 36 and 38 µs. The measured time lies between the longer of the two
-# and their sum: loads and arithmetic overlap only in part, and the second pass waits for the first.
+# 8 parts are best: 64 µs in place of 310, 4.9 times as fast, not 8 times. Up to 4 parts the steps are the limit. At 8,
+# memory needs nearly as long as the steps, and the two overlap only in part.
 #
-# With 16 parts an SM also executes 128 steps, but in two waves: the second wave fills its pipeline anew, and the
-# partial results are twice as large. So cut K into the largest number of parts for which parts × tiles ≤ SMs.
-#
-# 8 · 512 · 512 atomic additions lose all of the gain.
+# With 16 parts an SM also executes 128 steps, but in two waves, and the partial results are twice as large. So start
+# with the largest number of parts for which parts × tiles ≤ SMs, and time fewer. 8 · 512 · 512 atomic additions lose
+# all of the gain.
 #
 # This is a good place to stop.
 #
@@ -232,7 +231,7 @@ for fast in (False, True):
 
 # %% [markdown]
 # One stage without fast accumulation, five with it. What accuracy does it cost? The cell cuts the accumulator to 14
-# bits after every 32 products, one wgmma's, and prints the error beside that of rounding A and B to e4m3.
+# bits after each wgmma's 32 products, and prints the error beside that of rounding A and B to e4m3.
 
 
 # %%
@@ -251,12 +250,12 @@ for random in (torch.randn, torch.rand):
     print(f"{random.__name__:5} 14 bits: {errors[0]:.1e}, A and B: {errors[1]:.1e}")
 
 # %% [markdown]
-# With a mean of 0, as in the check, rounding A and B costs far more than 14 bits, so fast accumulation is allowed. For
-# the positive numbers of `rand` it is the other way round.
+# With a mean of 0, as in the check, rounding A and B costs far more, so fast accumulation is allowed. For the positive
+# numbers of `rand` it is the other way round.
 #
-# **Powers of two.** 320 is not one. With tiles of 128 rows, a sixth of the work is padding. Tiles of 64 rows need no
-# padding, but B, a hundred times larger than A, is loaded five times. The cell prints the bytes that each choice moves
-# from L2 to the SMs, and the share of the time that padding and the partial last wave leave for useful work:
+# **Powers of two.** 320 is not one. With tiles of 128 rows, a sixth of the work is padding. Tiles of 64 rows need none,
+# but load B, a hundred times larger than A, five times. The cell prints the bytes that move from L2 to the SMs, and the
+# share of the time that padding and the partial last wave leave for useful work:
 
 # %%
 rows, columns, depth = 320, 32576, 7168
@@ -268,17 +267,16 @@ for tm, tn in [(64, 128), (64, 256), (128, 128), (128, 256), (320, 128)]:
     print(f"{tm:3}×{tn:<3} {loaded / 1e9:.2f} GB to the SMs, useful work at most {busy:4.0%} of the time")
 
 # %% [markdown]
-# The last line loads the fewest bytes, and ties for the most useful work: a block that keeps **all 320 rows**.
-# No tile has 320 rows, but a block may have more than one accumulator, and 320 is 256 + 64: two accumulators, two tiles
-# of A, and one tile of B (a **slab**), loaded once and used twice.
+# The last line loads the fewest bytes: a block that keeps **all 320 rows**. No tile has 320, but a block may have more
+# than one accumulator, and 320 is 256 + 64: two accumulators, two tiles of A, and one tile of B (a **slab**), loaded
+# once and used twice.
 #
 # The first operand of `ct.mma` may be A or B. Eight consumer warps are two **warpgroups**; each takes 64 rows of the
-# first operand and up to 256 columns of the second. B's slab of 128 rows serves both, A's tile of 64 rows only one. So
-# we take B first: the result is a tile of Cᵀ.
+# first operand and up to 256 columns of the second. B's slab of 128 rows gives each warpgroup 64; A's tile of 64 rows
+# would leave one idle. So we take B first: the result is a tile of Cᵀ.
 #
-# Do the accumulators fit? 320·128 over 8 warps are 160 per thread. At the launch each of 384 threads has 168 registers.
-# Later the threads that load keep 32 and the others get 232 (`setmaxnreg` in the PTX). `cutile.slabs` is this kernel,
-# with accumulators that start from `ct.zeros`:
+# Do the accumulators fit? 320·128 over 8 warps are 160 per thread. At the launch each of 384 threads has 168 registers;
+# later the threads that load keep 32 and the others get 232 (`setmaxnreg` in the PTX). `cutile.slabs` is this kernel:
 
 
 # %%
@@ -296,16 +294,15 @@ def report(runtime_zero):
 report(runtime_zero=False)
 
 # %% [markdown]
-# It spills. Two compilers disagree about registers: tileiras makes PTX of cuTile's Tile IR, and ptxas makes machine
-# code of the PTX. tileiras knows that the accumulators start from zero, and a wgmma can ignore their old values. So it
-# makes a slab's first step a special one: in each step, about 160 selects (`selp`) choose between the accumulators and
-# a second set of registers. Two sets are 160 + 160 registers, more than 232.
+# It spills. Two compilers share the work: tileiras compiles cuTile's Tile IR to PTX, and ptxas compiles the PTX to
+# machine code. tileiras knows that the accumulators start from zero, and treats a slab's first step as a special one:
+# in each step, about 160 selects (`selp`) choose between the accumulators and a second set of registers. Two sets are
+# 160 + 160 registers, more than 232.
 #
 # **Exercise 08.3** (about 12 lines). From an empty cell: write the kernel `gemm_fp8(a, b, c, tn, tk)` for 256 < M ≤
 # 320, with eight consumer warps on Hopper. It runs on a one-dimensional grid of any number of blocks, which share B's
 # slabs of `tn` rows. All of B is loaded once, and A once per slab. `check` compiles it for Hopper at full size, with
-# tn = tk = 128, and reads the report: no stack, several wgmma in flight, no store by TMA. You can read it, too:
-# `made = compile_cutile(gemm_fp8, [*skinny, 128, 128], "sm_90")`, `serialized(made.ptx)`. At hand:
+# tn = tk = 128, and reads the report: no stack, several wgmma in flight, no store by TMA. At hand:
 #
 # | | |
 # |---|---|
@@ -314,7 +311,8 @@ report(runtime_zero=False)
 # | `ct.mma(…, use_fast_acc=True)` | without it, a second set of accumulators |
 # | `ct.store(…, allow_tma=False)` | a store by TMA takes shared memory from the loop's stages |
 #
-# What does tileiras know that it had better not know? (cuda-tile 1.7.0, tileiras 13.4.)
+# How do you hide from tileiras that the accumulators start from zero? It sees through arithmetic such as
+# `ct.bid(0) * 0`; try values that only the launch decides. (cuda-tile 1.7.0, tileiras 13.4.)
 
 
 # %%
@@ -340,31 +338,31 @@ def gemm_fp8(a, b, c, tn: ct.Constant[int], tk: ct.Constant[int]):
 check("08.3", gemm_fp8)
 
 # %% [markdown]
-# `slabs` with a **run-time zero**, which is 0 in every block, but the compiler cannot prove it. So every step is alike,
-# and nothing spills:
+# `zero = ct.bid(1)` is a **run-time zero**: the index along the second axis is 0 in a one-dimensional grid, but the
+# kernel is compiled before the grid is known. With it, `slabs` treats every step alike, and nothing spills:
 
 # %%
 report(runtime_zero=True)
 
 # %% [markdown]
-# The variants, each timed in turn with cuBLASLt and profiled with Nsight Compute. Each indented row changes *slabs of
-# 128*, the kernel that starts from 0, as named; the numbers are `latency=` hints on the loads, which ask for a deeper
-# pipeline. *busy* is the percentage of an SM's cycles in which its tensor cores work, *to_SMs* the bytes that arrive at
-# the SMs.
+# The table times the variants in turn with cuBLASLt. Each indented row is *slabs of 128*, which starts from 0, with the
+# named changes. *Latency 3, 6* are `latency=` hints, which ask for a deeper pipeline: 6 on the load of A's 256 rows, 3
+# on the other two. *busy* is the percentage of an SM's cycles in which its tensor cores work, *to_SMs* the bytes that
+# arrive at the SMs. Both are from runs under Nsight Compute, at other clocks: ignore small differences in *busy*.
 
 # %%
 show_sweep("tile_fp8", busy=TENSOR_BUSY, to_SMs=TO_SMS).iloc[[1, 2, 3, 6, 7, 8, -1]]
 
 # %% [markdown]
-# Tiles of 128×256 keep the tensor cores busy, but a sixth of their work is padding. Slabs that start from 0 spill: of
-# their 2.37 GB, 1.55 are spilled accumulators, read back. A run-time zero removes the spills, and the kernel reaches
-# 0.88. A deeper pipeline brings it to 0.97, whether it comes from latency hints or from stores that leave it the shared
-# memory.
+# Tiles of 128×256 keep the tensor cores busy, but a sixth of their work is padding. Tiles of 64×256 have no padding,
+# but load 1.47 GB and reach 0.83. Slabs that start from 0 load 2.37 GB, 1.55 more than without spills. A run-time
+# zero removes the spills, and the kernel reaches 0.88. A deeper pipeline brings it to 0.97, whether it comes from
+# latency hints or from stores that leave it the shared memory.
 #
 # ## What to remember
 #
-# - Cast *tiles* to tf32, not matrices. Three products of tf32 tiles lose almost nothing in the
-#   cast; for a long K the tensor cores' additions are the larger error.
+# - Cast *tiles* to tf32, not matrices. Three products of tf32 tiles lose almost nothing in the cast; for a long K the
+#   additions are the larger error.
 # - Cutting K gives more blocks, and partial results that must be added.
 # - A block's share of C need not be a power of two: give the block several accumulators.
 # - When a kernel is slower than it should be, read the report of each compiler in the chain.
@@ -385,7 +383,7 @@ show_sweep("tile_fp8", busy=TENSOR_BUSY, to_SMs=TO_SMS).iloc[[1, 2, 3, 6, 7, 8, 
 #
 # </details>
 #
-# <details><summary>3. A has 384 rows. Which tiles would a block keep, and do they fit?</summary>
+# <details><summary>3. A has 384 rows. Which tiles would a block keep? Do they fit?</summary>
 #
 # 256 + 128. 384·128 accumulators over 8 warps are 192 for each thread, of at most 232 registers. Ask the compiler.
 #
