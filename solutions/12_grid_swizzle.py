@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 65
+#     minutes: 70
 #     summary: Which tiles are computed together, what L2 then has to hold, and what that is worth.
 # ---
 
@@ -10,14 +10,14 @@
 #
 # The blocks of a GEMM are independent: any order of them gives the same C. But a few hundred blocks run at the same
 # time, and the tiles that they read compete for the L2 cache. A few lines at the top of the kernel choose which tiles
-# are computed *together*. At 8192³ a good order reads less than half as much from an H200's memory as the default. This
+# are computed *together*. At 8192³ a good order reads less than half as much from an H200's memory as the default. That
 # gains 2% in one kernel and 14% in another. This page counts why.
 #
 # > **After this page you can** count the tiles that a wave of blocks reads, find an order that reads fewer, compute its
 # > L2 traffic, say whether that matters, predict which sizes lose speed to the last wave, and map blocks onto a
 # > triangle.
 # >
-# > **It takes** about 65 minutes, on any machine. A GPU times your order and your kernel.
+# > **It takes** about 70 minutes, on any machine. A GPU times your order and your kernel.
 
 # %%
 from contextlib import suppress
@@ -51,9 +51,8 @@ show_block_order((16, 16), {"raster": l2.raster, "groups of 4": partial(l2.group
 #
 # An order must also be a bijection: each tile gets exactly one block. Eric Schreiber's
 # [ladder](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a) has such a remapping; it takes the
-# kernel there from 111% to 112% of cuBLAS at 2048³ on an A100. Where 8 divides the rows, as at that size, it is raster
-# order, so it does not explain the gain. Elsewhere it is not a bijection. On 12×8 tiles, outlined tiles get two blocks
-# and hatched ones none:
+# kernel there from 111% to 112% of cuBLAS at 2048³ on an A100. At that size it is raster order, so it does not explain
+# the gain. On 12×8 tiles it is not a bijection: outlined tiles get two blocks and hatched ones none.
 
 # %%
 assert all(l2.as_published(block, 16, 16) == l2.raster(block, 16, 16) for block in range(256))
@@ -62,8 +61,8 @@ show_block_order((12, 8), {"as published": l2.as_published}, 24)
 # %% [markdown]
 # ## An order that reads less
 #
-# 264 blocks are a square of about 16 × 16. **Predict:** is 16 then the best height of a group for any C? For a tall and
-# narrow one? For a small one? Here are the tiles that all waves together read in a step along K:
+# 264 blocks are a square of about 16 × 16. **Predict:** is 16 the best height of a group also for a tall and narrow C?
+# Here are the tiles that all waves together read in a step along K:
 
 
 # %%
@@ -80,8 +79,8 @@ for grid in ((64, 64), (64, 16), (8, 8)):
 
 # %% [markdown]
 # The small C is one wave: its order does not matter. On 64×16 tiles one row is best: a wave then covers about sixteen
-# whole rows, and the next wave continues where it ends. With a height of 16, waves begin and end inside a group. Here
-# is such a wave, the second of 40 blocks:
+# whole rows, and the next wave continues where it ends. With a height of 16, waves begin and end inside a group. The
+# picture shows such a wave on a smaller scale: groups of 4 rows, waves of 40 blocks, the second wave.
 
 # %%
 show_block_order((16, 16), {"groups of 4": partial(l2.grouped, group=4)}, 40, wave=1)
@@ -95,9 +94,10 @@ show_block_order((16, 16), {"groups of 4": partial(l2.grouped, group=4)}, 40, wa
 #
 # - Each tile gets exactly one block on every grid, also where the height of your groups does not divide the rows, and
 #   where there are fewer rows than one group.
-# - On a random large grid it reads less than groups of 8.
-# - `rows` and `columns` are known while the kernel is compiled, the block's number only when it runs. So use `//`, `%`,
-#   `*`, `+`, `-` and `cutlass.min(a, b)`. Python's `min`, `divmod` and `if` need a value at compile time.
+# - On a random grid with sides of 57 or more it reads less than groups of 8.
+# - `rows` and `columns` are known while the kernel is compiled, the block's number only when it runs. The DSL does not
+#   rewrite a plain function, so Python's `min`, `divmod` and `if` would need its value at compile time. Use `//`, `%`,
+#   `*`, `+`, `-` and `cutlass.min(a, b)`.
 #
 # A GPU times it at 8192³, in `make_gemm` with notebook 11's two stages.
 
@@ -124,10 +124,9 @@ check("12.1", in_groups)
 #
 # **Exercise 12.2** (about 6 lines). Write `tiles_fetched(waves, steps, room)`: how many tiles are fetched from device
 # memory. `waves` is a list of lists of tiles (m, n). The blocks of a wave walk along K in lockstep: in each of the
-# `steps`, every block, in the order of the list, loads its tile of A and then its tile of B. When a wave has made all
-# steps, the next one starts. `l2.Lru(room)` is a cache that evicts the least recently used entry; its `load(key, 1)`
-# returns the tiles that this load fetches from memory: 1, or 0 where L2 still holds it. Your keys decide which loads
-# are of the same tile.
+# `steps`, every block, in the order of the list, loads its tile of A and then its tile of B. `l2.Lru(room)` is a cache
+# that evicts the least recently used entry; its `load(key, 1)` returns the tiles that this load fetches from memory:
+# 1, or 0 where L2 still holds it. Which key makes two loads the same tile, and how long does the cache live?
 
 
 # %%
@@ -147,9 +146,9 @@ check("12.2", tiles_fetched)
 
 # %% [markdown]
 # Now let your function count for an H200, with room in half of its L2: on data-center GPUs since the A100, both halves
-# keep a line that SMs of both sides read. **Predict:** the arithmetic alone takes 1.77 ms at 8192³, at `mma.sync`'s 623
-# TFLOP/s. How long do the bytes take at the datasheet's bandwidth, 4.8 TB/s, and how much faster than raster order is
-# an order that reads half as much?
+# keep a line that SMs of both sides read. **Predict:** the arithmetic alone takes 1.76 ms at 8192³, at `mma.sync`'s 623
+# TFLOP/s. How much faster than raster order is an order that reads half as much? (*alone*: the time of the GPU's bytes
+# at the datasheet's 4.8 TB/s.)
 
 # %%
 h200 = hardware_of("NVIDIA H200")
@@ -178,12 +177,12 @@ with suppress(NotImplementedError):  # until you have written tiles_fetched
 
 # %% [markdown]
 # Over all its steps a wave reads more than half of L2 can hold. So the next wave finds nothing, and your count is the
-# footprints times the steps. For groups of 4 and 8 the GPU's counters agree within 3%. For raster order they say 3.31
-# GB, not 2.31.
+# footprints times the steps. For groups of 4 and 8 the GPU's counters agree within 3%. For raster order they say 3.3
+# GB, not 2.3.
 #
-# Is it because blocks do not run in lockstep? A block that lags may ask for a tile that L2 has dropped. `l2.traffic` is
-# your model with a `drift`: the difference in pace between the slowest block and the fastest. If drift is the cause,
-# *one* value must give the counters of all orders.
+# Do blocks leave the lockstep? A block that lags may ask for a tile that L2 has dropped. `l2.traffic` is your model
+# with a `drift`: the difference in pace between the slowest block and the fastest. If drift is the cause, *one* value
+# must give the counters of all orders.
 
 # %%
 print("two blocks on an SM:", *ORDERS, sep="   ")
@@ -192,42 +191,41 @@ for drift in (0, 0.05, 0.074, 0.1, 0.15):
     print(f"drift {drift:5.1%}, GB:   ", *(f"{one.fetched / 1e9:6.2f}      " for one in sent))
 
 # %% [markdown]
-# A drift of 7.4% gives 3.28, 2.39 and 1.46 GB; the counters say 3.31, 2.40 and 1.49. So it explains three orders, and
-# why raster order suffers most. It does not explain groups of 16, which read 1.44 GB: there the model stays at 1.19
-# until raster order would read twice what was counted.
+# The drift of 7.4% is fitted to raster order. Groups of 4 and 8 do not contradict it, but they hardly test it: their
+# counts barely move with drift. Groups of 16 contradict it: the GPU reads more than 1.3 GB, and the model stays at 1.19
+# until raster order would read twice what was counted. So drift may be part of the cause, and is not all of it.
 #
-# **Fewer bytes are not more speed.** Groups of 8 read less than half as much as raster order and gain 1.6%. The
-# arithmetic takes more than twice as long as the bytes, in every order, and the copies run beside it. As long as they
-# arrive in time, it does not matter whether from L2 or from memory. (Compare times only within this table: a check on
-# another day differs by as much as these orders.)
+# **Fewer bytes are not more speed.** Groups of 8 read less than half as much as raster order and gain 1.6%. Groups of
+# 4 read a quarter less and gain nothing. The arithmetic takes more than twice as long as the bytes, in every order, and
+# the copies run beside it. If they arrive in time, it does not matter whether from L2 or from memory. (Compare times
+# only within this table: other days differ by as much as these orders.)
 #
 # ## Where it pays
 #
 # An order is worth your time where memory is close to being the limit. Notebook 07's kernel multiplies by WGMMA, whose
-# peak is 989 TFLOP/s, and has tiles of 128×128, too: the same loads, and 1.11 ms of arithmetic in place of 1.77.
+# peak is 989 TFLOP/s, and has tiles of 128×128, too: the same loads, and 1.11 ms of arithmetic in place of 1.76.
 
 # %%
 with suppress(NotImplementedError):
     beside_counters("tile_orders", blocks=1)
 
 # %% [markdown]
-# Groups of 8 are 14% faster. One block fits on an SM, so the waves are half as large, and more tiles are fetched. In
-# raster order the bytes alone take 0.94 ms at the datasheet's bandwidth, nearly as long as the arithmetic. The kernel
-# takes 1.75 ms, so it reaches neither peak, and fewer bytes are less time.
+# Groups of 8 are 14% faster. One block fits on an SM, so the waves are half as large, and more tiles are fetched. Your
+# count, without drift, is within 4% of the counters in every order. In raster order the bytes alone take 0.94 ms,
+# nearly as long as the arithmetic. The kernel takes 1.75 ms, so it reaches neither peak, and fewer bytes are less time.
 #
 # ## A size a little larger, and much slower
 #
 # At 2816³ C has 484 tiles. With 264 at a time the second wave fills most of the places. At 2944³ there are 529 tiles,
 # and a third wave begins, of a single block, while the other SMs are idle. That is **wave quantization**.
 #
-# But two blocks on an SM share its tensor cores. A block that has an SM to itself can be up to twice as fast, so a last
-# wave of no more than 132 blocks lasts half a wave, at best. The number that matters is how many blocks an *SM* gets,
-# from the first wave to the last.
+# But two blocks on an SM share its tensor cores. A block alone on its SM can be up to twice as fast, so a last wave of
+# at most 132 blocks lasts half a wave, at best. What matters is how many blocks each *SM* gets in all.
 #
 # **Exercise 12.3** (about 3 lines). Write `busy(m, n, tile, sms)`: the largest share of the kernel's time in which the
 # GPU's tensor cores can do useful work. C is m×n, and each block computes a tile of `tile` = (M, N) elements. Blocks go
-# to the SMs as evenly as possible. Five blocks keep an SM busy five times as long as one, however many of them are
-# resident at once; the kernel ends with the last SM. The part of a tile that is outside C is no useful work.
+# to the SMs as evenly as possible. Five blocks keep an SM busy five times as long as one, however many are resident at
+# once. The part of a tile that is outside C is not useful work.
 
 
 # %%
@@ -369,8 +367,8 @@ else:
 # - An order of blocks is a bijection. Test that it is one, also on grids whose rows the group's height does not divide.
 # - A wave reads its rows of A plus its columns of B. Squares read least, and an order that turns back at the end of a
 #   group shares columns across it.
-# - A hit rate is not a speed. Work out first whether the kernel waits for the bytes: at 8192³ the same order gained 2%
-#   with mma.sync and 14% with WGMMA.
+# - Fewer bytes are not more speed. Work out first whether the kernel waits for them. At 8192³ the same order gained 2%
+#   with mma.sync, and 14% with WGMMA, whose arithmetic is faster and whose smaller waves fetch more.
 # - Before you blame anything else for a dip, count the blocks that each SM gets.
 #
 # ## Test yourself

@@ -1,8 +1,8 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 90
-#     appendix: 15
+#     minutes: 100
+#     appendix: 18
 #     summary: A main loop for any number of stages, what a stage costs, the order of a step, and a column-major A.
 # ---
 
@@ -15,7 +15,7 @@
 # > **After this page you can** write a pipeline of any depth, say what a stage costs and where it pays, read the order
 # > of a loop in machine code, and bring a column-major operand to the tensor cores.
 # >
-# > **It takes** about 90 minutes, on any machine; its appendix about 15 more. A GPU times the kernels. After *Where a
+# > **It takes** about 100 minutes, on any machine; its appendix about 18 more. A GPU times the kernels. After *Where a
 # > stage pays* is a good place to stop.
 
 # %%
@@ -34,8 +34,7 @@ from tutorlib.kernels.ampere import GemmConfig, Steps, main_loops as course, mak
 # %% [markdown]
 # ## The idea, in time
 #
-# A memory with a long latency, and two, three and four buffers with one barrier a tile. Follow tile 4 from its first
-# dot to its use.
+# A memory with a long latency; two, three and four buffers. Follow tile 4 from its first dot to its use.
 
 # %%
 show_timeline(*(Timeline(n, latency=6, transfer=1, compute=3, tiles=8, at_once=False) for n in (2, 3, 4)))
@@ -77,8 +76,8 @@ show_timeline(*(Timeline(n, latency=6, transfer=1, compute=3, tiles=8, at_once=F
 # **Exercise 13.1** (about 23 lines). Write `multistage(steps)` for any `steps.stages` from 2 on, with the calls of
 # notebook 11.
 #
-# - From the second K block of a tile on, the loads of the STAGES − 1 next tiles are in flight, near the end of K as far
-#   as tiles are left.
+# - While a tile's second and later K blocks are multiplied, the next STAGES − 1 tiles (or as many as are left) are in
+#   flight.
 # - Registers are fetched one K block ahead, as in 11.3, and there is one barrier a tile. The loop is a plain `range`.
 # - It is right for 2, 3, 4 and 5 stages, for two and four K blocks in a tile, and where K has fewer tiles than there
 #   are stages. The simulator tries all of these.
@@ -120,12 +119,11 @@ def multistage(steps: Steps):
 check("13.1", multistage)
 
 # %% [markdown]
-# One group is committed in *every* step, also where nothing was left to load. Then the newest STAGES − 2 groups are
-# always those after tile *k* + 1.
+# Commit in *every* step, also where nothing is left to load. Then the newest STAGES − 2 groups are always those after
+# tile *k* + 1.
 #
 # A small block with three stages and eight K tiles, simulated. Find the prologue: two tiles (C) in two groups (c), one
-# wait (w), the barrier (|) and the first fetch (R). Which steps load nothing, and do they commit a group? The last
-# fetch, from tile 5 in buffer 2, is not used.
+# wait (w), the barrier (|) and the first fetch (R). Which steps load nothing, and do they commit a group?
 
 # %%
 a, b = (torch.randn(64, 256).bfloat16() for _ in range(2))
@@ -143,9 +141,8 @@ show_ladder("11.3", "13.1")
 #
 # ## The cost of a stage
 #
-# A stage of 128×128×64 takes 32 KiB of shared memory, and an SM has a fixed amount for all of its blocks together. When
-# a block's share passes a threshold, the SM holds one block fewer, and loses warps that could have worked while others
-# wait.
+# A stage of 128×128×64 takes 32 KiB of shared memory, and an SM has a fixed amount for all of its blocks. When a block
+# needs too much, the SM holds one block fewer, and loses warps that could have worked while others wait.
 #
 # Four things limit the number of blocks: shared memory (each block also loses `sm.reserved` bytes to the system);
 # registers; the number of threads; and the number of blocks itself. An SM has `sm.partitions` partitions, each with its
@@ -212,30 +209,38 @@ show_speeds("gemm_depth")
 
 # %% [markdown]
 # In the first column 64 tiles leave each block alone on its SM, and the third stage of 128×128×64 makes it 1.6 times as
-# fast. (cuBLAS splits K there, notebook 08.) At 4096³ the *other block* on the SM fills the pause.
+# fast. At 4096³ the *other block* on the SM fills the pause.
 #
 # In the second column K is only four tiles of 64. Two stages load one of the four before the loop, three load two: so
-# the third pays a little even beside another block. The fourth costs a block: one runs on an SM where there were two. A
-# tile of K = 32 is multiplied in half the time, so the same number of stages bridges half the latency, and the fourth
-# pays.
+# the third pays a little even beside another block. The fourth leaves one block on an SM where there were two. A tile
+# of K = 32 is multiplied in half the time, so the same number of stages bridges half the latency, and the fourth pays.
 #
-# **A pause is filled by another tile of your own, or by another block.** They compete for the SM: the first costs
-# buffers, the second registers, too.
+# **A pause is filled by another tile of your own, or by another block.** Both need room on the SM: a stage takes
+# buffers, a block buffers and registers.
 #
-# Now change the tile, too. Here is the course's loop at 4096³; the second line in a box is warps × blocks on an SM.
-# **Predict** before you run the cell: which tiles gain most from a third stage, those with one block on an SM or those
-# with several?
+# Now change the tile. Here is the course's loop at 4096³; the second line in a box is warps × blocks on an SM.
+# **Predict**: which rows gain from a third stage?
 
 # %%
 show_figure("gemm_stages")
 
 # %% [markdown]
-# A block alone gains most: 128×256×32 goes from 324 to 473 TFLOP/s. Two blocks of 128×128×64 gain nothing, and the
-# fourth stage, which costs one of them, takes them from 463 to 440. Two blocks of 128×128×32 gain a quarter, since
-# their K tiles are short. So the rule tells where a stage pays. It does not tell which tile is best: 64×64 has six
-# blocks on an SM and only 344 TFLOP/s, since it fetches twice the bytes of 128×128 for the same arithmetic.
+# Short K tiles gain most, and at equal K a block alone gains more. To test this on every row, multiply the blocks on an
+# SM, at three stages, by the K of a tile:
 #
-# The rest of the page uses the framed box, 128×256×32 with four stages, and page 12's groups of 8 rows.
+# | tile | blocks × K | gain of the third stage |
+# |---|---|---|
+# | 128×256×32 | 1 × 32 = 32 | +46% |
+# | 128×128×32 | 2 × 32 = 64 | +25% |
+# | 128×256×64 | 1 × 64 = 64 | +14% |
+# | 128×128×64 | 2 × 64 = 128 | −1% |
+# | 128×64×64 | 3 × 64 = 192 | +1% |
+# | 64×64×64 | 4 × 64 = 256 | 0% |
+#
+# The less K an SM's blocks have together, the more a third stage brings; from 128 on it brings nothing. This does not
+# tell which tile is best: 64×64 has the most blocks on an SM and the lowest speed at three stages.
+#
+# The next two sections use the framed box, 128×256×32 with four stages, and page 12's groups of 8 rows.
 #
 # ## The order of a step
 #
@@ -262,16 +267,18 @@ def step(loop):
 print(step(course.multistage))
 
 # %% [markdown]
-# The compiler has spread copies and ldmatrix among the mmas, and it has made a predicate of 13.1's `if`: there is no
-# branch. But it keeps all copies before the first ldmatrix, as in the source; both access shared memory. So K block 1's
-# ldmatrix come late: after the last one only 2 mmas of K block 0 are left to hide its latency.
+# The compiler has spread copies and ldmatrix among the mmas. But it keeps all copies before the first ldmatrix, as in
+# the source; both access shared memory. So K block 1's ldmatrix come late: after the last one only 2 mmas of K block 0
+# are left to hide its latency.
 #
 # **Exercise 13.3** (about 25 lines, few of them new). Write `loads_moved(steps)`, 13.1's loop in another order: at
 # least 16 mmas come between K block 1's last ldmatrix and the first mma of K block 1. A step's copies stay together,
 # before its barrier; the number of instructions stays. Try yours with `print(step(loads_moved))`. A GPU times it at
-# 4096³; the last point takes 97% of the course's speed. The course's loop has no `if` around its load: where no tile is
-# left, it loads the last one again, into the free buffer, and waits for these copies after the loop. **Predict**: which
-# matters more, the order or the `if`?
+# 4096³; the last point takes 95% of the course's speed.
+#
+# The course's loop also has no `if` around its load: where no tile is left, it loads the last one again, into the free
+# buffer, and waits for these copies after the loop. You may keep the `if`. **Predict**: which matters more, the order
+# or the `if`?
 
 
 # %%
@@ -309,16 +316,17 @@ def loads_moved(steps: Steps):
 check("13.3", loads_moved)
 
 # %% [markdown]
-# Order and `if`, changed one at a time, in TFLOP/s:
+# Order and `if`, in TFLOP/s:
 
 # %%
 show_speeds("gemm_loops")
 
 # %% [markdown]
-# The order alone gains 1%, and removing the `if` alone loses 2 to 3%. Both together gain 4%. The machine code
-# does not show why: with the `if` and without it, ldmatrix and copies are at nearly the same places.
+# Neither change predicts the two together: the order alone gains at most 1%, removing the `if` alone loses 2 to 3%, and
+# both together gain 4 to 5%. This page cannot say why. So measure a combination; do not add up single gains.
 #
-# In the figure *13 loads spread* is such a loop in tiles of 128×256×64 with three stages:
+# In the figure *13 tuned* is 13.1's loop in the framed box. *13 loads spread* has tiles of 128×256×64 and three stages.
+# It has no `if`, and issues A's loads after the first K block's mmas and B's after a later block's:
 
 # %%
 show_figure("gemm_ladder_13")
@@ -336,8 +344,8 @@ show_figure("gemm_ladder_13")
 # contiguous. Its layout is (M, K):(1, M). CuTe calls such an A **M-major**, and the one of the earlier pages
 # **K-major**. Transposing it in memory first would read and write all of A once more.
 #
-# Only A's way to the registers changes; mma, accumulators, loop and C stay. Here is the K-major way, for K tiles of 32:
-# the layout of the buffers, who copies, and ldmatrix.
+# Only A's way to the registers changes. Here is the K-major way, for K tiles of 32: the layout of the buffers, the
+# tiled copy, and ldmatrix.
 
 
 # %%
@@ -398,15 +406,15 @@ check("13.4", m_major)
 show_ladder("13.3", "13.4")
 
 # %% [markdown]
-# 13.1's loop in the same configuration and order of blocks, the first row of the last table, takes 285 µs. So a
-# column-major A costs 7%. Its accesses take no more than they need, as the check counts; the cause is open.
+# 13.4 runs in 13.1's loop, whose 482 TFLOP/s in the table of four loops are 285 µs. So a column-major A costs 7%. Its
+# accesses take no more than they need, as the check counts; the cause is open.
 #
 # ## What to remember
 #
-# - One group is committed in every step. Then "all but the newest STAGES − 2" names the same tile each time.
-# - A pause is filled by another buffer of yours or by another block. They compete for shared memory and registers.
-# - Stages pay most where a block is alone on its SM (a small C, notebook 12's last wave, a large tile), and where a
-#   tile is short along K.
+# - Commit in every step. Then "all but the newest STAGES − 2" names the same tile each time.
+# - A pause is filled by another buffer of yours or by another block. They compete for room on the SM.
+# - Stages pay most where tiles are short along K and where a block is alone on its SM: a small C, notebook 12's last
+#   wave, a large tile.
 # - The compiler moves instructions, but not ldmatrix across a copy into shared memory: their order in a step is yours.
 # - For an M-major A three things change: the vectors of the copy, the atom in shared memory, and `ldmatrix`, which
 #   transposes.
@@ -431,8 +439,8 @@ show_ladder("13.3", "13.4")
 # <details><summary>3. You double the stages, and the kernel gets slower. Name two reasons that you can check without a
 # GPU.</summary>
 #
-# One block fewer fits on an SM: put the new shared memory into 13.2's formula. Or a thread needs more registers, as in
-# 13.2's table, until fewer warps fit or the kernel spills: the compiler reports both.
+# One block fewer fits on an SM: put the new shared memory into 13.2's formula. Or a thread needs more registers, until
+# fewer warps fit or the kernel spills: the compiler reports both.
 #
 # </details>
 
@@ -503,5 +511,5 @@ print("largest error:", (c.float() - a.float() @ b.float().mT).abs().max().item(
 # - In C++ a number in a layout is known at compile time because its *type* says so; in Python, because it is a Python
 #   number. `cp.async` of 16 bytes needs strides that are known at compile time; fragments in registers need shapes and
 #   strides that are.
-# - There is no C++ underneath. The DSL compiles the function's syntax tree through MLIR to PTX; ptxas assembles that
-#   into a cubin, which holds the machine code, SASS.
+# - The DSL compiles the function's syntax tree through MLIR to PTX; ptxas assembles that into a cubin, which holds the
+#   machine code, SASS.

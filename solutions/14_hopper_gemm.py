@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 90
+#     minutes: 115
 #     summary: TMA, mbarriers, WGMMA, a Hopper GEMM of your own, and where its time goes.
 # ---
 
@@ -17,8 +17,8 @@
 # > **After this page you can** issue wgmmas as a group, say which phase of an mbarrier a warp waits for, keep a ring of
 # > stages full without overwriting one, store a tile by TMA, write a Hopper GEMM, and say where its time goes.
 # >
-# > **It takes** about 90 minutes, on any machine; after 14.2 is a good place to stop. Without a Hopper GPU the kernel
-# > is simulated; with one it is also timed.
+# > **It takes** about 115 minutes, on any machine; after 14.2, at about 50, is a good place to stop. Without a Hopper
+# > GPU the kernel is simulated; with one it is also timed.
 
 # %%
 import cutlass
@@ -73,8 +73,8 @@ show_sm()
 # predicate. Columns beyond K add nothing; rows beyond M and N give results outside C, which TMA does not store.
 #
 # **What one copy moves.** `cpasync.tma_partition` prepares both sides of the copies. Mode 0 of each result is what
-# *one* copy moves, and every other mode counts copies. So `boxes` first merges rows and K into one mode. Mode 1 of the
-# results then counts stages, or K tiles:
+# *one* copy moves. So `boxes` first merges rows and K into one mode: A's ring (128, 64, 4) becomes ((128, 64), 4), one
+# copy for each of four stages.
 
 # %%
 show_source(boxes)
@@ -84,8 +84,7 @@ show_source(boxes)
 #
 # `wgmma.mma_async.m64n256k16` multiplies 64×16 by 16×256, and the 128 threads of a warpgroup issue it together. An
 # operand is a **descriptor** of 64 bits: where the matrix begins in shared memory, how far apart its groups of 8 rows
-# are, and how it is swizzled. A K tile of 128×256×64 takes eight such instructions, four for each warpgroup; `mma.sync`
-# of 16×8×16 would take 1,024.
+# are, and how it is swizzled. A K tile of 128×256×64 takes eight such instructions; `mma.sync` would take 1,024.
 #
 # Only accumulators are in registers: a warpgroup's 64×256 take 128 of each thread. The TiledMma stacks the two
 # warpgroups along M. With it notebook 10's `make_fragment_A`, which made registers there, returns descriptors:
@@ -110,8 +109,7 @@ show_source(make_wgmma, wgmma_fragments)
 # | `warpgroup.commit_group()` | makes the wgmmas since the last commit one group |
 # | `warpgroup.wait_group(n)` | waits until at most the n newest groups are in flight |
 #
-# Until a group is done, no thread may touch its accumulators, **and none may overwrite the stage**, which is its
-# operand.
+# Until a group is done, no thread may touch its accumulators, **and nothing may overwrite the stage that it reads**.
 #
 # A colleague's `multiply` issues the wgmmas of one stage:
 #
@@ -150,15 +148,14 @@ def multiply(tiled_mma, tCrA, tCrB, tCrC, adds):
 check("14.1", multiply)
 
 # %% [markdown]
-# The colleague's `adds` holds for every K block, so of a tile's first K tile only the last block remains. A group for
-# each block takes more instructions, and a loop that waits for all but one group would leave one K block in flight, not
-# a K tile. The wait leaves the tensor cores idle.
+# The colleague's `adds` holds for every K block: of the first K tile only the last block remains. With a group for each
+# block, a loop that waits for all but one group leaves only one K block in flight. The wait leaves the tensor cores
+# idle.
 #
 # ## mbarriers: who may touch a stage
 #
-# Each stage has two mbarriers, used again and again. One fill of a stage and its reads are a **round**. The warp that
-# issues the loads is the **producer**, and every warp that reads a stage is a **consumer**. Each mbarrier answers a
-# question of a round:
+# Each stage has two mbarriers. One fill of a stage and its reads are a **round**. The warp that issues the loads is the
+# **producer**, and every warp that reads a stage is a **consumer**. Each mbarrier answers a question of a round:
 #
 # - `full[s]`: have the bytes landed? Once in a round, one lane of the producer arrives and announces the bytes. TMA
 #   counts them down.
@@ -175,14 +172,14 @@ show_source(init_barriers)
 # Threads and TMA access shared memory through different **proxies**, the generic and the async one. A write through one
 # is not at once visible through the other. So the thread fences what it has initialized, before the others go on.
 #
-# A wait names only the **parity** of a phase, its number modulo 2, and returns once the latest phase of this parity is
-# complete. `full[0]` serves K tile after K tile: phase 0 is complete when the first is there, phase 1 when the next is.
-# On a fresh mbarrier parity 1 counts as complete.
+# A wait names only the **parity** of a phase, its number modulo 2. A wait for parity p returns as soon as the current
+# phase no longer has parity p. So on a fresh mbarrier, in phase 0, a wait for 0 waits for phase 0 to complete, and a
+# wait for 1 returns at once.
 #
 # ## One stage first
 #
 # The smallest loop uses a single stage. Every warp runs it, and one of them (`steps.loads_too`) also issues the loads.
-# `steps.multiply` calls yours for a stage; its `first` is the opposite of your `adds`:
+# `steps.multiply(stage, first)` calls yours for a stage, with `adds` False where `first` is True:
 
 # %%
 show_source(BoxCopy, Steps, fill_stage)
@@ -225,13 +222,12 @@ def one_stage(steps: Steps):
 check("14.2", one_stage)
 
 # %% [markdown]
-# The loop is right, and slow: memory and the tensor cores take turns, and the barrier stops all eight warps, not only
-# the producer.
+# The loop is slow: memory and the tensor cores take turns, and the barrier stops all eight warps.
 #
 # ## The ring
 #
-# With several stages, loads run ahead. With an `empty` mbarrier for each, a warp that has read it arrives and goes on,
-# and the producer alone waits. A stage is used again `stages` steps later, in its next phase.
+# With several stages, loads run ahead. Each stage has an `empty` mbarrier: a warp that has read the stage arrives there
+# and goes on, and the producer alone waits. A stage is used again `stages` steps later, in its next phase.
 #
 # CuTe counts this: `make_pipeline_state(PipelineUserType.Consumer, stages)` has `.index`, the stage; `.phase`, the
 # parity to wait for; `.advance()`, to the next step; and `.clone()`.
@@ -246,19 +242,19 @@ explore_mbarriers(stages=2)
 # %% [markdown]
 # ## The main loop
 #
-# `one_stage` waits for a group right after its issue, so the tensor cores run dry in every step. The cure is to wait
-# one step later: issue the group of K tile k, and only then wait for that of k − 1.
+# `one_stage` waits for a group right after its issue, so the tensor cores run dry in every step. Wait one step later:
+# issue the group of K tile k, and only then wait for that of k − 1.
 #
 # **Exercise 14.3** (about 12 lines). The start of `main_loop(steps)` is given: the loads of all stages, and K tile 0's
 # group. Write the loop over the other K tiles, and its end:
 #
 # - One group stays in flight while the warps update the mbarriers. Each warp arrives at a stage's `empty` as soon as
-#   its own wgmmas have read that stage, at most once in a round. The warp that also loads then waits for the arrivals
-#   of all warps and loads the stage's next K tile, if there is one. No other warp waits for `empty`.
+#   its own wgmmas have read that stage, at most once in a round. Only the warp that also loads then waits for the
+#   arrivals of all warps. It loads the stage's next K tile, if there is one.
 # - At the end the accumulators are complete. There is no barrier of the block, and the loop is not unrolled.
 #
 # When the wait of step k returns, which stage has been read, and which K tile comes into it next? Which phase of
-# `empty` do its readers complete? The check simulates 3 and 4 stages.
+# `empty` do its readers complete?
 
 
 # %%
@@ -301,17 +297,17 @@ check("14.3", main_loop)
 # ### How many stages?
 #
 # In `one_stage` latency, transfer and multiplication add up. In `main_loop` the stage of K tile k − 1 is loaded again
-# when the multiplication of k begins: the other stages cover latency and transfer. The timelines assume 4, 2 and 3
-# ticks for the three:
+# when the multiplication of k begins. The timelines assume 4, 2 and 3 ticks for latency, transfer and multiplication.
+# (They are page 13's: here *barrier* means the wait for `empty`.)
 
 # %%
 show_timeline(*(Timeline(n, latency=4, transfer=2, compute=3, tiles=8, at_once=n == 1) for n in (1, 2, 3, 4)))
 
 # %% [markdown]
-# With S stages, S − 1 loads are in flight beside a multiplication. So a step takes as long as its wgmmas, or as a load
-# divided by S − 1, whichever is longer. The eight wgmmas take at least 1,024 cycles. On an H200, a step of `one_stage`
-# at 4096³ takes 2,733 cycles, so latency and transfer take at most 1,709. **Predict** a step with two, three and four
-# stages:
+# With S stages, S − 1 loads are in flight beside a multiplication. In this model a step takes as long as its wgmmas, or
+# as a load divided by S − 1, whichever is longer. The eight wgmmas take at least 1,024 cycles. On an H200, a step of
+# `one_stage` at 4096³ takes 2,733 cycles, so latency and transfer take at most 1,709. **Predict** a step with two,
+# three and four stages:
 
 
 # %%
@@ -330,8 +326,9 @@ for swept in all_sweep_results("hopper_account"):
         print(f"{stages} stages: predicted {predicted:,.0f}, measured {cycles[f'{stages} stages']:,.0f}")
 
 # %% [markdown]
-# One number predicts the others within 15%, and that a fourth stage gains next to nothing. A Hopper GPU times your
-# loops (one stage runs in a ring of two, and uses one):
+# Steps take 11 to 14% longer than predicted, and the fourth stage gains next to nothing, as predicted. These kernels do
+# not test the division by S − 1: at S = 2 the divisor is 1, and from S = 3 the wgmmas are longer. A Hopper GPU times
+# your loops, each in turns with cuBLAS; × compares their speeds relative to it. (*1 stage* uses one of two stages.)
 
 # %%
 for name, loop, stages in (("1 stage", one_stage, 2), ("2 stages", main_loop, 2), ("3 stages", main_loop, 3)):
@@ -350,8 +347,8 @@ for name, loop, stages in (("1 stage", one_stage, 2), ("2 stages", main_loop, 2)
 show_source(Accumulators, make_accumulators)
 
 # %% [markdown]
-# Here the two proxies meet again. A **fence** covers what its own lane has written. The whole warp calls `cute.copy`
-# with a TMA atom, which elects the lane that issues. Only that lane waits for the store, by a group, not an mbarrier.
+# A **fence** covers what its own lane has written. The whole warp calls `cute.copy` with a TMA atom, which elects the
+# lane that issues. Only that lane waits for the store.
 #
 # | in `cute.arch` | |
 # |---|---|
@@ -396,8 +393,8 @@ check("14.4", store_by_tma)
 #
 # ## Your kernel
 #
-# The host side is given, below your kernel, and so is the block's shared memory: the ring of A and of B, C's tile over
-# their stages, and the mbarriers.
+# The host side and the block's shared memory are given: the ring of A and of B, C's tile over their stages, and the
+# mbarriers.
 #
 # **Exercise 14.5** (about 16 lines). Write the kernel. Build it from your functions, `init_barriers`, `Steps`,
 # `BoxCopy` and what this page has shown; the course's kernels and main loops are not allowed. The check simulates it
@@ -413,7 +410,8 @@ check("14.4", store_by_tma)
 #   that blocks that run together share tiles of A and B in L2.
 # - `cute.local_tile(mA, (bM, bK), (m, None))` is (bM, bK, K tiles) of the coordinates, a partial K tile included.
 # - `cute.arch.make_warp_uniform(x)` returns lane 0's x in every lane, so the compiler knows that the warp agrees.
-# - `make_accumulators(tCrC, tiled_mma, thread, tma_c, sC, gC)` is what your epilogue takes.
+# - `make_accumulators(tCrC, tiled_mma, thread, tma_c, sC, gC)` is what your epilogue takes; here `thread` is the
+#   thread's own number. `wgmma_fragments` takes its warpgroup's first.
 
 
 # %%
@@ -479,17 +477,17 @@ def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 check("14.5", gemm)
 
 # %% [markdown]
-# `explain` simulates one block with eight K tiles. T is the TMA load of a stage, M a group of wgmmas, p a wait for an
-# mbarrier's phase, w a wait for wgmma groups; W is `stmatrix` and S the TMA store. Each stage is a buffer, and shows
-# the number of its K tile; 8 is C's tile. **Predict**: how many stages are read at a time, and what does a stage wait
-# for between its last read and its next load?
+# `explain` simulates one block with eight K tiles. T is the TMA load of a stage, M a group of wgmmas, W `stmatrix`, S
+# the TMA store. a is an arrival at an mbarrier, p a wait for its phase, w a wait for groups, | the barrier. Each stage
+# is a buffer, and shows the number of its K tile; 8 is C's tile. How many stages are read at a time, and what does a
+# stage wait for between its last read and its next load?
 
 # %%
 explain("14.5", gemm, shape=(128, 256, 512), banks=False)
 
 # %% [markdown]
 # Two: the group of K tile k is issued before the wait for that of k − 1. A stage that has been read waits until *all*
-# warps have arrived at its `empty`. After the last load the ring drains, and C's tile overwrites its stages.
+# warps have arrived at its `empty`.
 #
 # ## Where the time goes
 #
@@ -499,7 +497,7 @@ explain("14.5", gemm, shape=(128, 256, 512), banks=False)
 show_ladder("13.3", "14")
 
 # %% [markdown]
-# At 4096³ your kernel has 0.98 of cuBLAS's speed on an H200, and takes less than two thirds of 13.3's time.
+# At 4096³ your kernel has 0.97 of cuBLAS's speed on an H200, and takes less than two thirds of 13.3's time.
 #
 # The datasheet's 989 TFLOP/s are 132 SMs × 4,096 FLOP a cycle × 1,830 MHz. What lies between them and your kernel? Each
 # row is a kernel at 4096³. *wgmma alone* loads one K tile and multiplies it in every step; *TMA alone* loads all K
@@ -525,9 +523,10 @@ for swept in all_sweep_results("hopper_account"):
 # | each tile of C: *wgmma alone* takes 1,108 cycles a step, not 1,024 | 0.92 | 808 |
 # | the loads: 1,160 cycles a step with them | 0.96 | 773 |
 #
-# The third is 84 · 64 = 5,400 cycles for each tile of C: the time before its first wgmma, its epilogue, and whatever a
-# step loses between wgmmas. A second block on the SM could fill them, but its stages do not fit; notebook 15 mends
-# that. The fourth is small because TMA alone needs 847 cycles a step, fewer than 1,024.
+# The third is 84 · 64 = 5,400 cycles for each tile of C: the time before its first wgmma, its epilogue, and gaps
+# between wgmmas. A second block on the SM could use them, but the registers forbid it: two blocks of 256 threads leave
+# 128 to a thread, and the accumulators alone take 128. Notebook 15 fills this time. The fourth is small because TMA
+# alone needs 847 cycles a step, fewer than 1,024.
 #
 # Most of the gain over 13.3's kernel is the instruction's: *mma.sync alone* takes 1,534 cycles a step, and *wgmma
 # alone* 1,108.
@@ -536,9 +535,8 @@ for swept in all_sweep_results("hopper_account"):
 #
 # - Every buffer raises two questions: *is the data there*, and *has it been read*? An mbarrier answers one of them; the
 #   phase says for which round.
-# - TMA and WGMMA must agree on one layout: boxes of swizzled rows.
 # - A thread's own writes need a proxy fence before TMA may read them; TMA's writes need their mbarrier.
-# - With S stages a step takes as long as its wgmmas, or the time of a load divided by S − 1.
+# - With S stages, S − 1 loads are in flight beside a multiplication. Once they cover a load, more stages gain nothing.
 #
 # Next: [notebook 15](15_warp_roles.ipynb) gives loading and multiplying to different warps, and fills the gap between
 # two tiles of C.
@@ -554,8 +552,7 @@ for swept in all_sweep_results("hopper_account"):
 #
 # <details><summary>2. Why is no fence needed between TMA's write and WGMMA's read?</summary>
 #
-# Both use the async proxy, and the mbarrier orders them. A proxy fence is for a thread's own writes, as in the
-# epilogue.
+# Both use the async proxy, and the mbarrier orders them.
 #
 # </details>
 #
