@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 75
+#     minutes: 85
 #     summary: Compose, divide, repeat, invert. You write the operators that cut a matrix for blocks and threads.
 # ---
 
@@ -18,7 +18,7 @@
 # > **After this page you can** cut a matrix into tiles, arrange threads over a tile, predict the results of CuTe's
 # > operators, and test whether they are right.
 # >
-# > **It takes** about 75 minutes, without a GPU.
+# > **It takes** about 85 minutes, without a GPU. Kernels need zipped divide, thread-value layouts and 03.5 most.
 
 # %%
 import tensor_layouts as tl
@@ -47,11 +47,11 @@ from tutorlib import (
 explore_compose("(4,8):(8,1)", "(4,4):(2,8)")
 
 # %% [markdown]
-# Indices run down the columns, so every second index is rows 0 and 2 of each column in turn.
+# So every second index is rows 0 and 2 of each column in turn.
 #
-# **Exercise 03.1** (about 1 line). A transpose is a composition, too. Write `transposing(rows, columns)`, which returns
-# the one B that turns *every* layout L of `rows` rows and `columns` columns, whatever its strides: (L ∘ B)(j, i) = L(i,
-# j).
+# **Exercise 03.1** (about 1 line). A transpose is a composition, too. Write `transposing(rows, columns)`. It returns
+# one B for all layouts L of `rows` rows and `columns` columns, whatever their strides, so that L ∘ B is L transposed:
+# (L ∘ B)(j, i) = L(i, j).
 
 
 # %%
@@ -67,17 +67,17 @@ check("03.1", transposing)
 # %% [markdown]
 # ## How a composition is computed
 #
-# If B has several modes, each is composed on its own: A ∘ (B₀, B₁) = (A ∘ B₀, A ∘ B₁). So the work is in one mode of B,
-# n elements that are a fixed number of indices apart. They are distributed over the modes of A, from the first to the
-# last. Here are the elements of four such B in a 4×8 matrix A, numbered in B's order, a color for each column:
+# If B has several modes, each is composed on its own: A ∘ (B₀, B₁) = (A ∘ B₀, A ∘ B₁). So the work is in one mode of B:
+# n elements, a fixed number of indices apart. They are distributed over the modes of A, from the first to the last.
+# Here are four such B in a 4×8 matrix A. Elements are numbered in B's order, and each column has a color:
 
 # %%
 show_picked("(4,8):(8,1)", ["2:1", "4:8", "8:2", "5:3"])
 
 # %% [markdown]
-# Let A be (4,8):(8,1), by rows. 2:1 ends inside the first column: 2:8. 4:8 steps over whole columns, two at a time:
-# 4:2. 8:2 runs through several columns. Follow it through A's modes. `left` elements are still to be placed; they are
-# `step` apart, in units of this mode:
+# Let A be (4,8):(8,1), by rows. 2:1 ends inside the first column and gives 2:8. 4:8 steps over whole columns, two at a
+# time, and gives 4:2. 8:2 runs through several columns. Follow it through A's modes. `left` elements are still to be
+# placed; they are `step` apart, in units of this mode:
 #
 # | mode of A | left | step | |
 # |---|---|---|---|
@@ -87,13 +87,17 @@ show_picked("(4,8):(8,1)", ["2:1", "4:8", "8:2", "5:3"])
 # So the result is (2,4):(16,1). 5:3 has none: rows 0 and 3 are 24 apart, and the next element is back in row 2. But 2:3
 # has one, 2:24: it ends in row 3, though 3 does not divide 4.
 #
-# First of all, the given code **coalesces** A: it writes A with the fewest modes that are the same function of the
-# index. Neighbors s:d and t:e become one mode if e = s·d, as (4,8):(1,4) becomes 32:1; modes of extent 1 are dropped.
+# Before any of this, the given code **coalesces** A: it writes A with the fewest modes that are the same function of
+# the index. Neighbors s:d and t:e become one mode if e = s·d, as (4,8):(1,4) becomes 32:1; modes of extent 1 are
+# dropped.
 #
 # **Exercise 03.2** (about 9 lines). Complete `compose(a, b)`. Find a condition for each of the four pictures. Then
 # either set `take`, the number of elements that this mode takes; or change `step` and go on to the next mode; or raise
-# `ValueError`: for 5:3, for 3:2 (two in a column, but three to place), and for 6:1 (a column and a half). The last
-# mode, not in the loop, takes all that is left, even past A's end.
+# `ValueError`: for 5:3, for 3:2 (two in a column, but three to place), and for 6:1 (a column and a half).
+#
+# You may also raise where a step leaves the column and is neither a multiple nor a divisor of its extent, even if a
+# layout exists: 2:6 has 2:17. The check does not test this. The last mode, not in the loop, takes all that is left,
+# even past A's end.
 
 
 # %%
@@ -191,13 +195,13 @@ def logical_divide(layout, tile):
 print(text(logical_divide(layout("(4,6):(6,1)"), layout("4:2"))))
 
 # %% [markdown]
-# The complement's bound is the *size* of A, since B lists indices. If the tile does not divide, the number of tiles is
-# rounded up: 10:1 ⊘ 4:1 has three, and the third reaches past the end, so a kernel needs a predicate.
+# The complement's bound is the *size* of A, since B lists indices. If the tile does not divide A, the number of tiles
+# is rounded up: 10:1 ⊘ 4:1 has three, and the third reaches past the end, so a kernel needs a predicate.
 #
 # ## Zipped divide: a tile for each block
 #
 # A **tiler** such as `(4,3)` has one tile for each mode. **Zipped divide** cuts each mode on its own, then groups the
-# insides in one mode and the outsides in the other:
+# insides in one mode and the outsides in the other. (The pictures write ⊘ for it, too.)
 #
 # > R((i₀, i₁), (j₀, j₁)) = A(i₀ + a·j₀, i₁ + b·j₁) for the tiler (a,b)
 #
@@ -208,7 +212,7 @@ show_divide("(8,6):(6,1)", (4, 3))
 
 # %% [markdown]
 # Most CuTe kernels begin with `gA = cute.local_tile(mA, tile, block)`: the offset at which a block's tile begins, and
-# the layout inside, which is the same for all. In a row-major 16×32 matrix, **predict** both for block (0, 1) of tiles
+# the layout inside, which is the same for all. Here are both for block (0, 1), in a row-major 16×32 matrix with tiles
 # of 8×16. (To CuTe a plain number n in a tiler means n:1; `tl` takes a `Layout(n, 1)`.)
 
 # %%
@@ -216,8 +220,8 @@ tiles = tl.zipped_divide(layout("(16,32):(32,1)"), (Layout(8, 1), Layout(16, 1))
 print(tiles(((0, 0), (0, 1))), text(mode(tiles, 0)))
 
 # %% [markdown]
-# That is half the answer about thread 17. An edge tile may extend past the end of the matrix. Click a cell to find it
-# on the other side; a hatched one has no place there.
+# That is half the answer about thread 17. The cells of an edge tile that are outside the matrix are hatched. Click a
+# cell to find it on the other side.
 
 # %%
 explore_divide("(10,8):(8,1)", "(4,4)")
@@ -225,8 +229,8 @@ explore_divide("(10,8):(8,1)", "(4,4)")
 # %% [markdown]
 # ## When CuTe is wrong
 #
-# Each law is a test that you can run, and CuTe (nvidia-cutlass-dsl 4.8.1) breaks some of them, without an error. CuTe's
-# algebra runs on the CPU. Here `ask` puts four questions to it:
+# Each law is a test that you can run, and CuTe (nvidia-cutlass-dsl 4.8.1) breaks some of them, without an error. Here
+# `ask` puts four questions to it:
 
 # %%
 A, B, C, D = layout("(6,3):(8,2)"), layout("4:4"), layout("(6,2):(1,7)"), layout("(3,2):(2,3)")
@@ -267,9 +271,10 @@ print("C(D(i)):", [C(D(i)) for i in range(6)])
 # gives each place of the tile the number thread + 4 · value. `threads`, (2,2):(2,1), numbers one element of each
 # thread; four copies of this block, in the order of a grid `values`, number the tile.
 #
-# There are two ways to pair rows with rows and columns with columns. A **blocked product** runs inside the block first,
-# so each block stays in one piece. A **raked product** runs over the copies first, so the blocks are interleaved. The
-# numbers of thread 0 are outlined. Which product gives a thread four neighbors, which it can load at once?
+# Rows are paired with rows and columns with columns, in one of two orders. A **blocked product** runs inside the block
+# first, so each block stays in one piece. A **raked product** runs over the copies first, so the blocks are
+# interleaved. The numbers of thread 0 are outlined. Which product gives a thread four neighbors, which it can load at
+# once?
 
 # %%
 threads, values = layout("(2,2):(2,1)"), layout("(1,4):(4,1)")
@@ -297,8 +302,7 @@ R = tl.right_inverse(L)
 print(text(R), [R(k) for k in range(10)], [L(R(k)) for k in range(10)])
 
 # %% [markdown]
-# Offsets 0 to 7 are the columns of row 0, whose indices are 4 apart: 8:4. The next row is one index further: 4:1. If
-# the rows were padded to 16, the inverse would end after 8:4, since no index is at offset 8.
+# Offsets 0 to 7 are the columns of row 0, whose indices are 4 apart: 8:4. The next row is one index further: 4:1.
 #
 # ## Thread-value layouts: which thread copies which element
 #
@@ -413,11 +417,10 @@ print("yours:", [begin + share(17, value) for value in range(4)])
 #
 # </details>
 #
-# <details><summary>2. You divide 100 elements by 16:1. How many tiles are there, and what does the law say about
-# element (5, 6)?</summary>
+# <details><summary>2. You divide 100 elements by 16:1. How many tiles are there, and which index is element
+# (5, 6)?</summary>
 #
-# Seven tiles. Element 5 of tile 6 is index 101, which the layout does not have: the law says nothing about it, and a
-# kernel must not touch it.
+# Seven. Element 5 of tile 6 is index 101, which the layout does not have; a kernel must not touch it.
 #
 # </details>
 #

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 55
+#     minutes: 65
 #     summary: Why a tile can take 32 passes to read where one is enough, and two cures, padding and swizzling.
 # ---
 
@@ -18,7 +18,7 @@
 # > **After this page you can** count the wavefronts of an access, choose a padding or a swizzle for a tile, and compute
 # > the address of an element of a swizzled tile.
 # >
-# > **It takes** about 55 minutes, without a GPU.
+# > **It takes** about 65 minutes, without a GPU.
 
 # %%
 from tensor_layouts import Layout, Swizzle, compose, cosize
@@ -105,14 +105,15 @@ for stride in (64, 65, 66, 68, 72, 80):
 # 72 elements are 9 vectors of 16 bytes. The banks hold 8 vectors, so with an odd number in a row, eight rows begin at
 # eight different places in the banks. With an even number, as 10 for 80, some rows share a place.
 #
-# So padding costs this tile one eighth more memory, in kernels that are short of it. And TMA, the copy engine of Hopper
-# GPUs, cannot pad: it writes the rows of a tile one directly after the other.
+# So padding costs this tile one eighth more memory. And TMA, the copy engine of Hopper GPUs, cannot pad: it writes the
+# rows of a tile one directly after the other.
 #
 # ## Swizzling: move chunks inside their row
 #
 # Eight lanes times 16 bytes are one wavefront. So divide each row into **chunks** of 16 bytes: the banks are eight
-# slots for chunks, drawn in eight colors. The left picture is a tile of 8×8 chunks, stored by rows; the number in a
-# cell is the offset of its chunk, counted in chunks. Each column has one color, so it takes eight wavefronts to read.
+# slots for chunks, drawn in eight colors. The left picture is a tile of 8×8 chunks, stored by rows. The number in a
+# cell is the offset of its chunk, counted in chunks. Each column has one color, so reading a column takes eight
+# wavefronts.
 #
 # Now leave every chunk in its row, but store chunk `c` of row `r` in slot `c ^ r` (XOR), as on the right. Each row
 # still has all colors, and now each column does, too. No memory is wasted.
@@ -148,21 +149,16 @@ print([mixed(64 * row) for row in range(8)])
 # changes, because the groups do not overlap (S ≥ B). So a second application restores the offset, and no two offsets
 # collide.
 #
-# In the explorer, how many wavefronts does the access take with B = 0, 1, 2? Then type the layout (8,32):(32,1), a tile
-# of half the width: how many bits does it need?
+# In the explorer, set B to 0, 1 and 2: how many wavefronts does the access take?
 
 # %%
 explore_swizzle()
 
 # %% [markdown]
-# <details><summary>Wavefronts and bits</summary>
+# It takes 8, 4 and 2: each bit halves the cost.
 #
-# With B = 0, 1 and 2 the access takes 8, 4 and 2 wavefronts. The narrower tile needs two bits.
-#
-# </details>
-#
-# A swizzle maps offsets to offsets. It is composed with a layout on its right, σ ∘ L. The code that
-# writes the tile and the code that reads it use the same σ ∘ L, so you can exchange σ without touching either.
+# A swizzle maps offsets to offsets, so it is applied after a layout: σ ∘ L. The code that writes the tile and the code
+# that reads it use the same σ ∘ L, so you can exchange σ without touching either.
 #
 # ## In a kernel
 #
@@ -212,12 +208,14 @@ src, dst = torch.randn(32, 32), torch.zeros(32, 32)
 explain(transposing(row_stride=32, swizzled_by=(0, 2, 3)), src, dst)
 
 # %% [markdown]
-# The marked line takes 256. The strip shows the warp's instructions in order, the picture below it one of these reads:
-# a number is a thread, a column is a bank, a row is 128 bytes, and each shade is a wavefront. Threads 0 to 7, the first
-# group, need the same four banks, so they take eight wavefronts instead of one; so does each other group.
+# The marked line takes 256. The strip shows the warp's memory instructions in order; equal ones in a row are one box.
+# The picture below it is one of these reads: a number is a thread, a column is a bank, a row is 128 bytes, and each
+# shade is a wavefront. Threads 0 to 7, the first group, need the same four banks, so they take eight wavefronts instead
+# of one; so does each other group.
 #
 # Now the two cures: a stride of 36 words, which is 9 vectors, and ⟨3,2,3⟩, which keeps four words together. Then a
-# stride and a swizzle for single words. **Predict:** which of the four have a conflict, and which keep the 8 reads?
+# stride and a swizzle for single words. **Predict:** which of the four have a conflict, and which still need only 8
+# read instructions?
 
 # %%
 for row_stride, swizzled_by in ((36, (0, 2, 3)), (32, (3, 2, 3)), (33, (0, 2, 3)), (32, (5, 0, 5))):
@@ -226,9 +224,9 @@ for row_stride, swizzled_by in ((36, (0, 2, 3)), (32, (3, 2, 3)), (33, (0, 2, 3)
 
 # %% [markdown]
 # None has a conflict. But with a stride of 33 four words are not aligned, and ⟨5,0,5⟩ scatters them, so the compiler
-# moves each word alone: 32 reads instead of 8, as many writes, and for ⟨5,0,5⟩ 334 instructions instead of 143. Padding
-# takes 77, fewer than any swizzle, since it needs no XOR for the addresses; a swizzle needs no more memory. A layout
-# must fit the accesses: M keeps together the elements that a lane moves at once.
+# moves each word alone: 32 reads and 32 writes instead of 8 each. Padding takes 77 instructions, hardly more than the
+# plain layout's 72; ⟨3,2,3⟩ takes 143, for the XORs of its addresses. A layout must fit the accesses: M keeps together
+# the elements that a lane moves at once.
 #
 # ## Which B, M and S?
 #
@@ -282,12 +280,14 @@ check("04.2", choose_swizzle)
 # atom for bf16 is ⟨3,3,3⟩ ∘ (8,64):(64,1): a row is 128 bytes, so a group of eight lanes writes it in one wavefront,
 # too.
 #
-# A tile of 64 columns is a stack of these atoms, one below the other. An atom has 512 elements, so the next one starts
-# at offset 512. That is bit 9, and ⟨3,3,3⟩ uses bits 3 to 8 only, so each atom is swizzled alike. In a wider tile, the
-# next 64 columns are another stack, behind the whole first one.
+# Atoms below each other are a **stack** of 64 columns; a wider tile has several stacks. For 128×128, CuTe's
+# `tile_to_shape` returns
 #
-# **Exercise 04.3** (about 4 lines). Write `tile_offset(row, column)`: the offset, in elements, of an element of a tile
-# of such stacks, in plain integer arithmetic, as a kernel computes it. The tile has 128 rows and any number of columns.
+#     S<3,3,3> o 0 o ((8,16),(64,2)):((64,512),(1,8192))
+#
+# **Exercise 04.3** (about 4 lines). Derive `tile_offset(row, column)` from this layout: the offset, in elements, of an
+# element of such a tile, in plain integer arithmetic, as a kernel computes it. The tile has 128 rows and any number of
+# columns.
 
 
 # %%
@@ -304,7 +304,8 @@ def tile_offset(row, column):
 check("04.3", tile_offset)
 
 # %% [markdown]
-# In code you compose: `tile_to_shape` repeats the atom. The CuTe DSL agrees.
+# An atom has 512 elements, so each begins at a multiple of 512, bit 9. ⟨3,3,3⟩ uses bits 3 to 8 only: it swizzles each
+# atom alike. In code you compose: `tile_to_shape` repeats the atom.
 
 # %%
 atom = layout("(8,64):(64,1)")
@@ -325,8 +326,8 @@ real_tile()
 # %% [markdown]
 # ## The cures compared
 #
-# Compare five layouts of the 128×64 tile of bf16. In the two *by columns* a row's next chunk is 128 bytes away, as in
-# the atom of Eric Schreiber's [Demystifying
+# Compare five layouts of the 128×64 tile of bf16. In the two layouts *by columns*, chunks that are neighbors in a row
+# lie 128 bytes apart, as in the atom of Eric Schreiber's [Demystifying
 # CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a). A warp writes four rows, 16 bytes per
 # lane, and reads four 8×8 matrices, as `ldmatrix` does in notebook 10. Both move 512 bytes, so 4 wavefronts are the
 # minimum.
@@ -362,7 +363,7 @@ show_sweep("tile_layouts", predicted, written=counters.SHARED_WRITTEN, read=coun
 
 # %% [markdown]
 # The GPU counts the model's wavefronts to all digits shown, and the times are 2 to 6% above the predicted ones. By
-# columns, one XOR makes the slow direction eight times cheaper, and the kernel 4.4 times faster. Swizzled, both orders
+# columns, one XOR makes the slow direction eight times cheaper, and the kernel 4.3 times faster. Swizzled, both orders
 # are equally good; the kernels of this course store atoms by rows, as TMA does.
 #
 # ## What to remember
