@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 85
+#     minutes: 100
 #     summary: Fragments, ldmatrix and mma.sync; a GEMM part by part, and at the end one kernel that is all yours.
 # ---
 
@@ -12,13 +12,13 @@
 # row-major bf16, accumulated in fp32. The entry point is `gemm(a, b, c)`.
 #
 # You write its main loop, the order in which it takes C's columns, and at the end the kernel around them. On an H200 at
-# 4096³ it reaches 396 TFLOP/s, about half of cuBLAS's speed; the page ends with a count that explains it.
+# 4096³ it reaches 395 TFLOP/s, about half of cuBLAS's speed; the page ends with a count that explains it.
 #
 # > **After this page you can** write a tensor-core GEMM in CuTe: cp.async with zeros at the edges, operands by
 # > ldmatrix, mma.sync, a main loop whose barriers you can defend, and stores of whole sectors; and predict its time
 # > from the number of blocks on an SM.
 # >
-# > **It takes** about 85 minutes, on any machine, best in two sittings: stop after 10.2. A GPU from sm_80 on gives the
+# > **It takes** about 100 minutes, on any machine, best in two sittings: stop after 10.2. A GPU from sm_80 on gives the
 # > speed.
 
 # %%
@@ -41,14 +41,14 @@ from tutorlib.kernels.ampere import GemmConfig, Steps, main_loops as course, mak
 # and multiplies them. Blocks share nothing: the block to the right needs the same rows of A, and loads them again.
 #
 # For each index along K, a block with a tile of m×n performs 2·m·n operations on 2·(m+n) bytes: m·n/(m+n) operations
-# per byte, its **arithmetic intensity**. With a tile of 128×128 that is 64. An H200 performs 206 operations in the time
-# that a byte takes from its memory, so L2 must serve 69% of the loads; notebook 12 counts them. The tile is 64 long
-# along K, as in Eric Schreiber's ladder of kernels ([Demystifying
+# per byte, its **arithmetic intensity**. With a tile of 128×128 that is 64. At the peak of mma.sync that this page
+# measures, an H200 performs 130 operations in the time that a byte takes from its memory. So L2 must serve half of the
+# loads; notebook 12 counts them. The tile is 64 long along K, as in Eric Schreiber's ladder of kernels ([Demystifying
 # CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a)), which these pages follow: 64 elements
 # of bf16 are 128 bytes, so a row of a tile is one cache line, and spans all 32 banks once.
 #
 # CuTe's names say where a tensor is: `g` for the block's tile in global memory, `s` for shared memory, `r` for
-# registers. `tCrA` is one thread's part (`t`), divided as the multiplication (`C`) needs it, in registers (`r`), of A.
+# registers. Read `tCrA` as a thread's part (`t`), divided for the multiplication (`C`), in registers (`r`), of A.
 #
 # A's tile goes from `gA` to `sA` by cp.async, from there to `tCrA` by ldmatrix, and mma.sync multiplies it into the
 # accumulators, `tCrC`. Here are the first 16 rows of the tile before cp.async and after it. A cell is 16 bytes, which
@@ -129,9 +129,9 @@ check("10.1", ldmatrix_row)
 # ## Shared memory: one layout, two access patterns
 #
 # cp.async writes the tile of A with eight threads side by side along a row, 16 bytes each. `ldmatrix` reads eight
-# *rows* at a time, 16 bytes of each. A row-major layout suits the writes, and for the reads no layout is worse. So the
-# tile is stacked from atoms of 8 rows of 128 bytes under Swizzle⟨3,3,3⟩, which notebook 04 derives. `stages` counts
-# buffers: one on this page, more in notebook 11.
+# *rows* at a time, 16 bytes of each. Row-major suits the writes, but is the worst layout for the reads. So the tile
+# is stacked from atoms of 8 rows of 128 bytes under Swizzle⟨3,3,3⟩, which notebook 04 derives. `stages` counts buffers:
+# one on this page, more in notebook 11.
 
 # %%
 from tutorlib.kernels.ampere.thread_share import make_copy_g2s, make_mma, make_operands, smem_layout
@@ -153,8 +153,8 @@ for smem in (smem_layout, row_major):
     picture = explain(make_gemm(GemmConfig(), course.single_buffer, smem=smem), a, b, c)
 
 # %% [markdown]
-# Compare the lines of `ldmatrix`: in the row-major tile, eight rows meet in four banks. The swizzle's addresses cost a
-# few instructions more, and the conflicts cost seven of eight wavefronts.
+# Compare the lines of `ldmatrix`: in the row-major tile, eight rows meet in four banks, and seven of eight wavefronts
+# are conflicts. The swizzle's addresses cost a few instructions more.
 #
 # ## The main loop: load, wait, compute
 #
@@ -267,9 +267,9 @@ show_source(make_operands)
 # ## Permute the view, not the data
 #
 # A lane has two neighboring accumulators, 4 bytes of bf16. A warp's store therefore writes 16 bytes in each of 8 rows,
-# half a sector of 32 bytes, and takes four instructions where one store of 128 bits would do. The lane's *next* two
-# accumulators are in its warp's next atom, 16 columns further on. Here are 64 columns of one row of C, as the MMA
-# distributes them (T64 is lane 0 of warp 2; a0 to a3 are a warp's atoms along the row):
+# half a sector of 32 bytes, and takes four instructions where one store of 128 bits would do. The lane's next two
+# accumulators *in this row* are in its warp's next atom, 16 columns further on. Here are 64 columns of one row of C, as
+# the MMA distributes them (T64 is lane 0 of warp 2; a0 to a3 are a warp's atoms along the row):
 
 # %%
 show_columns(("value", "lane", "warp", "atom"))
@@ -312,8 +312,6 @@ for order in (lambda config: cute.make_layout(config.tile[1]), lambda config: co
 show_columns(("value", "lane", "warp", "atom"), ("value", "atom", "lane", "warp"))
 
 # %% [markdown]
-# Half the sectors of C, in fewer instructions: only two layouts changed.
-#
 # ## Your kernel
 #
 # **Exercise 10.4** (about 18 lines). Write the kernel of `gemm(a, b, c)` from your parts and the course's: one block
@@ -328,11 +326,12 @@ show_columns(("value", "lane", "warp", "atom"), ("value", "atom", "lane", "warp"
 #   and `cute.composition(gB, (order, None, None))` for the order of B's rows. For C's columns it is `(None, order)`;
 # - coordinates, so that copies and stores know what is inside: `cute.make_identity_tensor(mA.shape)` is a tensor whose
 #   element at (row, column) *is* (row, column). Which steps of the data do coordinates need, too?
-# - shared memory: `memory.allocate_tensor(dtype, layout, byte_alignment=128)`, for `config.stages` buffers;
+# - shared memory: `sA = memory.allocate_tensor(dtype, smem_layout(bM, bK, config.stages), byte_alignment=128)`, and
+#   B's;
 # - accumulators: `math.partition_C(…)` of the permuted tile of C is `tCgC`, a thread's part of it; `tCrC =
 #   tiled_mma.make_fragment_C(tCgC)` are its registers, and `tCrC.fill(0.0)` sets them;
 # - operands: `rA, rB = make_operands(tiled_mma, thread, sA, sB)`;
-# - your main loop, which takes `Steps(k_tiles, a, b, rA, rB, tiled_mma, tCrC)`; a and b are the two paths;
+# - your main loop, which takes `Steps(cute.size(gA, mode=[2]), a, b, rA, rB, tiled_mma, tCrC)`; a and b are the paths;
 # - the epilogue: `store(Accumulators(tCrC, tCgC, coordinates, gC, mC.shape, config, math))`, with the coordinates of
 #   `tCgC`, and gC as it is in memory. Where C's rows are aligned, it stores eight neighbors at once.
 
@@ -410,16 +409,15 @@ show_ladder("10")
 show_figure("gemm_ladder_10")
 
 # %% [markdown]
-# On an **A100** cuBLAS uses mma.sync as well; Schreiber's first kernel is published there at 101% of cuBLAS at 2048³.
-# On a **Hopper** GPU cuBLAS uses WGMMA, and mma.sync cannot keep up. Compare with the red dotted line: a kernel of
-# mma.sync alone, always on the same registers, reached 623 TFLOP/s.
+# On an **A100** cuBLAS uses mma.sync as well. On a **Hopper** GPU cuBLAS uses WGMMA, and mma.sync cannot keep up.
+# Compare with the red dotted line: a kernel of mma.sync alone, always on the same registers, reached 623 TFLOP/s.
 #
 # ## Two blocks on an SM
 #
-# In the main loop's timeline the tensor cores work for a third of the time. Measured, they reach nearly two thirds of
-# their peak: 396 of 623 TFLOP/s. But the timeline shows one block. A thread of this kernel has 214 registers, a block
-# has 128 threads, and an SM has 65,536 registers: room for two blocks. While one waits for its tile, the other
-# multiplies:
+# In the main loop's timeline the tensor cores work for a third of the time. Measured, the kernel reaches nearly two
+# thirds of mma.sync's peak: 395 of 623 TFLOP/s. But the timeline shows one block. A thread of this kernel has 214
+# registers, a block has 128 threads, and an SM has 65,536 registers: room for two blocks. While one waits for its tile,
+# the other multiplies:
 
 # %%
 with suppress(NotImplementedError):  # until you have written gemm
@@ -427,8 +425,8 @@ with suppress(NotImplementedError):  # until you have written gemm
 show_timeline(*(Timeline(1, latency=4, transfer=2, compute=3, tiles=4 * blocks, blocks=blocks) for blocks in (1, 2)))
 
 # %% [markdown]
-# If that is so, two blocks on an SM take *no longer* than one: each still loads, waits and multiplies at its own pace.
-# This can be tested. At 512³ and at 1024³ there are 16 and 64 tiles of C for 132 SMs, so each block is alone. The
+# If that is so, two blocks on an SM take *hardly longer* than one: each still loads, waits and multiplies at its own
+# pace. This can be tested. At 512³ and at 1024³ there are 16 and 64 tiles of C for 132 SMs, so each block is alone. The
 # difference of the two times is that of 8 K tiles.
 #
 # **Predict** from these two measurements the time at 4096³: 1,024 tiles of C, 264 at a time, 64 K tiles in each.
@@ -447,10 +445,11 @@ for swept in all_sweep_results("gemm_rungs"):
         print(f"{size:5}: {rounds:2} rounds, predicted {predicted:6.0f} µs, measured {took[size]:6.0f}")
 
 # %% [markdown]
-# Two measurements of blocks that are alone predict all others within 7%, most within 4%: the second block costs no
-# time. An SM finishes two K tiles in 1.35 µs, and mma.sync at its peak takes 0.44 for each: the tensor cores are idle
-# for a third of the time. The count also explains the figure's dip at 3072: its third round has 48 blocks, and takes as
-# long as a full one.
+# Two measurements of blocks that are alone predict all others within 7%, most within 4%. The cleanest test is 2048³,
+# one round of two blocks on most SMs: 51 µs where a lone block would take 48. So the second block is nearly free. An SM
+# finishes two K tiles in 1.35 µs, and mma.sync at its peak takes 0.44 for each: the tensor cores are idle for a third
+# of the time. The count also explains the figure's dip at 3072: its third round has 48 blocks, and takes as long as a
+# full one.
 #
 # The next page measures that time's parts, and gives each block a second buffer.
 #
