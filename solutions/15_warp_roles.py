@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 100
+#     minutes: 110
 #     summary: Warps with roles, persistent blocks, clusters and stream-K, each written, then measured beside cuBLAS.
 # ---
 
@@ -16,7 +16,7 @@
 # > a stage across a cluster, hand accumulators from one block to another, and count which of these pays at a given
 # > size.
 # >
-# > **It takes** about 100 minutes, on any machine; after 15.2 is a good place for a break. Without a Hopper GPU the
+# > **It takes** about 110 minutes, on any machine; after 15.2 is a good place for a break. Without a Hopper GPU the
 # > kernels are simulated; with one they are timed.
 
 # %%
@@ -82,14 +82,8 @@ show_roles("cooperative")
 #     consume()
 # ```
 #
-# **Predict:** what happens if the decrease is left out?
-#
-# <details><summary>Answer</summary>
-#
-# The consumers wait forever. Take one thread of each warpgroup: together they have 3 · 168 = 504 registers. The two
-# consumers' ask for 480, and the producer's keeps 168 instead of 24.
-#
-# </details>
+# Without the decrease, the consumers wait forever. Take one thread of each warpgroup: together they start with
+# 3 · 168 = 504 registers. The two consumer threads need 480, and the producer thread still holds 168: 648 in all.
 #
 # ## Persistent blocks
 #
@@ -143,17 +137,17 @@ def produce_tiles(tiles, loads):
 check("15.1", produce_tiles)
 
 # %% [markdown]
-# A new state, stage 0 and phase 1, is right only if the tile before ended after an even number of rounds of the ring:
-# with four stages, after a multiple of 8 K tiles, 512 of K. At 4160³ a tile has 65. The second tile's first load goes
-# to stage 0 with phase 1, which counts as complete although K tile 64 there may be unread. Over two tiles stage 1 is
-# filled 32 times and waited for 33 times: the last wait never ends. With 3 stages and 5 K tiles the second tile begins
-# in stage 2 with phase 0.
+# A new state, stage 0 and phase 1, is right for a block's first tile. For the next ones, the tile before must end after
+# an even number of rounds of the ring: with four stages, after a multiple of 8 K tiles, 512 of K. At 4160³ a tile has
+# 65. The second tile's first load goes to stage 0 with phase 1, which counts as complete although K tile 64 there may
+# be unread. Over two tiles stage 1 is filled 32 times and waited for 33 times: the last wait never ends. With 3 stages
+# and 5 K tiles the second tile begins in stage 2 with phase 0.
 #
 # ## The other gap: the epilogue
 #
 # With **deferred stores** a thread rounds its 128 accumulators to 64 registers at once, issues the next tile's first
-# wgmmas, and stores while they run. (In **ping-pong**, the other way, each warpgroup has a tile of its own, and one
-# multiplies while the other stores. Its tiles must be smaller: alone, a warpgroup has no registers for 128×256.)
+# wgmmas, and stores while they run. (In **ping-pong**, each warpgroup has a smaller tile of its own, and one multiplies
+# while the other stores.)
 
 # %%
 show_roles("deferred stores")
@@ -209,7 +203,7 @@ def consume_tiles(tiles, multiply, out, defer: cutlass.Constexpr):
 check("15.2", consume_tiles)
 
 # %% [markdown]
-# On an H200 this check's kernel runs 4096³ at 1.017 of cuBLAS's speed, and notebook 14's at 0.977.
+# On the course's H200 this check's kernel runs 4096³ about 1% faster than cuBLAS. Notebook 14's was 2% slower.
 #
 # ## Clusters
 #
@@ -344,22 +338,19 @@ check("15.4", hand_over)
 # 32 KiB in each step, instead of 48.
 #
 # Dots show depth: a row adds one lever to its parent, the nearest row above with one dot fewer. *plain* is notebook
-# 14's kernel. A number is the speed as a fraction of cuBLAS's, the percentage the gain over the parent. The last two
-# rows are for page 16.
+# 14's kernel. A cell has the speed as a fraction of cuBLAS's and its spread. The last percentage is the gain over the
+# parent, left out where it is within the noise. The last two rows are for page 16.
 
 # %%
 show_levers()
 
 # %% [markdown]
 # - **Persistent blocks** gain 3.0% at 4096 and 1.0% at 8192. An SM goes on to a next tile 3 times at 4096 and 15 times
-#   at 8192. Each time the gain is 1.7 and 1.1 µs, the time of two or three K tiles: about the wait for the first bytes
-#   in the drawing. At 2048 there is no next tile. Roles alone gain nothing; they make this possible.
+#   at 8192. Each time it saves 1 to 2 µs. A K tile takes 0.7 µs, so this is about the wait for the first bytes. At 2048
+#   there is no next tile. Roles alone gain nothing; they make this possible.
 # - **Multicast** gains nothing: a third fewer bytes from L2 make no step shorter, so at this tile L2 is not the limit.
 # - **Deferred stores** stay within the noise: beside 32 to 128 K tiles an epilogue is short.
 # - **Stream-K** gains at 8192 and loses at 4096 and 2048. The next section counts why.
-#
-# Compare rows of one table only, measured in one session. 128×192 with ping-pong has 1.008 ±0.3% at 8192 here, and
-# 1.018 ±0.2% in a table of another day: the spread of a session is narrower than the distance between two.
 #
 # Where a tile has 4 K tiles, the epilogue is not short:
 
@@ -392,9 +383,9 @@ for size in (4096, 8192):
     print(f"{size}³: an SM is idle for {steps:.1f} K tiles, {share:.1%} of the time")
 
 # %% [markdown]
-# Timed for page 16's chooser were 825 pairs of kernels that differ only in stream-K, with many tiles and clusters, and
-# with more than one wave. A hand-over moves the accumulators of one tile, whatever K is. **Predict:** in
-# which of the six groups does stream-K gain at most pairs?
+# For page 16's chooser, 825 pairs of kernels were timed. The two of a pair differ only in stream-K; all have more than
+# one wave. A hand-over moves the accumulators of one tile, whatever K is. The next cell sorts the pairs by their gap
+# into six groups. **Predict:** in which of them does stream-K win more than half of the pairs?
 
 # %%
 from statistics import median
@@ -421,7 +412,8 @@ for least, most in (0, 0.05), (0.05, 1):
 #
 # You lose a point if a lever is wrong at one of the check's nine shapes, most of which are not in the tables: where a
 # block has more than one tile, it must be persistent; where a tile has 4 K tiles, it must defer its stores; stream-K
-# must be on where it gains at nearly all of the pairs above, and off where at nearly none.
+# must be on where it gains at nearly all of the pairs above, and off where at nearly none. Every shape fills a wave, or
+# nearly.
 #
 # The check simulates your functions together in three configurations: deferred stores with clusters and with stream-K,
 # and split-K. A Hopper GPU times 4096³, where the last point takes 98% of the course's speed.
@@ -451,7 +443,8 @@ check("15.5", my_gemm)
 show_ladder("14", "15")
 
 # %% [markdown]
-# *gain* compares with the row above. Your kernel is 4% faster than notebook 14's, and ahead of cuBLAS at 4096³.
+# *gain* compares the µs with the row above. Relative to cuBLAS, your kernel gains about 4% on notebook 14's. It is 1%
+# ahead of cuBLAS, little more than the spread.
 #
 # ## What to remember
 #
@@ -459,7 +452,7 @@ show_ladder("14", "15")
 # - A warp may overwrite memory only when it knows that the last reader is done. `empty` says so of a stage, on any SM
 #   of the cluster; a flag, released and acquired, says so between clusters.
 # - A lever closes a gap. Count the gap beside the whole, and what closing it costs, before you pull the lever.
-# - Compare a gain with its spread, and only within one session.
+# - Compare a gain with its spread, and only within one session: between two, ratios can move by more.
 #
 # ## Test yourself
 #
@@ -474,8 +467,8 @@ show_ladder("14", "15")
 # <details><summary>2. With 3 stages, is a new pipeline state for each tile right if a tile has 6 K tiles? And
 # 9?</summary>
 #
-# With 6, two whole rounds, it is. After 9 the stage fits, and the phase does not: the first wait returns at once, and
-# the load overwrites a K tile that may be unread.
+# With 6, two whole rounds, it is. After 9 the stage fits, and the phase does not. While K tile 6 is unread, the first
+# wait returns at once, and the load overwrites it. Once it has been read, the wait never ends.
 #
 # </details>
 #

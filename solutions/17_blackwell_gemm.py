@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 80
+#     minutes: 90
 #     summary: Tensor memory, one thread that multiplies, six warps, pairs of blocks. Only a timing needs a Blackwell.
 # ---
 
@@ -21,7 +21,7 @@
 # > multiplications that one thread issued, say which fence orders two of its instructions, give six warps their roles
 # > in one kernel, and let two blocks share a tile.
 # >
-# > **It takes** about 80 minutes, on any machine. After 17.3 is a good place to stop.
+# > **It takes** about 90 minutes, on any machine. After 17.3 is a good place to stop.
 
 # %%
 import cutlass
@@ -285,8 +285,8 @@ show_handover(1, 2)
 
 # %% [markdown]
 # With one accumulator, the tensor cores are idle in ticks 14 to 21: the epilogue reads tile 0's last part only in tick
-# 20, and the MMA warp issues in 21. With two, they are never idle as long as a tile's epilogue takes no longer than the
-# next tile's main loop.
+# 20, and the MMA warp issues in 21. With two, they are never idle as long as the loads keep up and a tile's epilogue
+# takes no longer than the next tile's main loop.
 #
 # Here is the loop of an epilogue warp, with three switches for the next section. One lane of each warp frees the
 # accumulator once its last part is in registers, and before that part is written: a write needs no tensor memory.
@@ -358,8 +358,8 @@ matrices = [torch.ones(shape).bfloat16() for shape in ((129, 136), (264, 136), (
 show_findings(kernels, *matrices, arch="sm_100a")
 
 # %% [markdown]
-# A fence orders instructions that are over, and makes none of them end: without `wait::ld` the loads may still be
-# reading. A relaxed arrival needs the fence, one that releases does not.
+# A fence orders finished instructions and waits for none: without `wait::ld` the loads may still be reading. A relaxed
+# arrival needs the fence. One that releases does not, as we read PTX.
 #
 # ## The kernel
 #
@@ -371,10 +371,11 @@ show_findings(kernels, *matrices, arch="sm_100a")
 #
 # **Exercise 17.4** (about 18 lines). Write a kernel of your own, `blackwell_kernel(a, b, c, tiled_mma, sizes, config,
 # parts)`. The host function below it launches it. Before you write: your `produce` waits for commits, your `release`
-# for tensor memory. Which operation may still use the block's memory when it ends, and in which warps?
+# for tensor memory. Which operation may still use the block's memory when a role's loop returns, and which warps must
+# wait for it?
 #
-# - Arguments: the first three are annotated `Tma`, `tiled_mma` is a `cute.TiledMma`, and the last three are
-#   `cutlass.Constexpr`.
+# - It is decorated with `@cute.kernel`. The first three arguments are annotated `Tma`, `tiled_mma` is a
+#   `cute.TiledMma`, and the last three are `cutlass.Constexpr`.
 # - It begins with `block = make_block(…)`, of these seven arguments, and allocates `config.columns` columns at
 #   `block.address`. Take every function from `parts`: the kernel serves for a pair, too.
 # - Roles: warp 5 loads, warp 4 multiplies, warps 0 to 3 store.
@@ -575,8 +576,8 @@ with suppress(NotImplementedError):  # until you have written all of it
 # ### Each line, left out
 #
 # Five lines make a pair's loops of a block's: your four, and `steps.leader` in the epilogue. **Predict** for each:
-# without it, which warp waits forever, and for what? Without one of the five, no warp does. Two have the same symptom.
-# The next cell undoes one line at a time in the course's loops, and simulates a C of 257×264 in tiles of 256×64:
+# without it, which warp waits forever, and for what? For one of the five, no warp waits forever. The next cell undoes
+# one line at a time in the course's loops, and simulates a C of 257×264 in tiles of 256×64:
 
 # %%
 from inspect import getsource
@@ -606,14 +607,15 @@ for line, (old, new) in undone.items():
 # | mask at `ready` | block 1's epilogue, which then frees nothing | the leader's MMA warp, with 4 of 8 arrivals |
 # | `leader` in store | the leader's MMA warp: block 1 arrives at its own `free` | that wait, with 4 of 8 arrivals |
 #
-# The last two show that a deadlock names the warp that waits. The cause is in the warp that should have arrived.
+# A deadlock names a warp that waits, not the cause. Without the mask at `empty`, the chain leads from the leader's MMA
+# warp to block 1's producer, and back to the leader's own commit.
 #
 # ## The order of tiles
 #
 # The kernel is persistent: block i computes the tiles i, i + blocks, i + 2 · blocks, … of an order in bands, notebook
 # 12's. Tiles were square there, and a square of them loaded least. Here a tile has 128 rows of A and 256 of B. `band`
 # returns the height in tiles, a power of two, with which the tiles in flight read the fewest rows of A and B together.
-# **Predict**: how high should the band of 148 blocks be, and that of 74 pairs, whose tiles have 256 rows of each?
+# A B200 has 148 SMs, so 148 blocks or 74 pairs are in flight:
 
 
 # %%
@@ -637,7 +639,7 @@ for name, tile, in_flight in (("a block", (128, 256, 64), SMS), ("a pair", (256,
 # ## Speed
 #
 # [JAX's guide](https://docs.jax.dev/en/latest/pallas/gpu/blackwell_matmul.html) measures a ladder of such kernels on
-# Blackwell, in fp16, in percent of the tensor cores' peak. It gives CUTLASS's number for 4096×8192×4096, and names no
+# Blackwell, in fp16, in percent of the tensor cores' peak. It gives CUTLASS's number for 4096×8192×4096. It names no
 # GPU:
 #
 # | a rung, each on top of the last | % of peak |
@@ -700,7 +702,6 @@ with suppress(NotImplementedError):  # until you have written both
 #
 # <details><summary>3. Tiles of 128×64 instead of 128×256: is the best band higher or lower?</summary>
 #
-# Lower: a tile has more rows of A than of B, so one more column of tiles costs 64 rows of B, and one more row of tiles
-# 128 rows of A: more columns, a lower band.
+# Lower: one more column of tiles costs 64 rows of B, and one more row of tiles 128 rows of A.
 #
 # </details>

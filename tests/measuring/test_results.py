@@ -103,7 +103,7 @@ class TestStacks:
         assert [(stack.added, stack.base and stack.base.name, stack.depth) for stack in stacks_of(FOUND)] == [
             ("", None, 0), ("a", "", 1), ("b", "a", 2), ("b", "", 1), ("", None, 0), ("c", "a+b", 3),
         ]  # fmt: skip
-        assert [stack.label for stack in stacks_of(FOUND)] == ["", "+ a", "· + b", "+ b", "another", "· · + c"]
+        assert [stack.label for stack in stacks_of(FOUND)] == ["", "+ a", "· + b", "+ b", "another", "·· + c"]
 
     def test_a_gain_smaller_than_the_spread_is_noise(self):
         plain, faster = stacks_of(lever_sweep(("", 50, 50), ("a", 50.4, 50.6)))  # each spreads by 1 %

@@ -41,10 +41,10 @@ def gemm_ladder(
 
     For each GPU a row with the rungs of mma.sync and, where it has that, one with those of WGMMA: of each family the
     first rung and the last three. mma.sync's row also has the rate of these instructions alone. rungs: one row of
-    these, not of families. Raises NoData.
+    these, not of families, and all from one session. Raises NoData.
     """
     if everything is None:
-        everything = [with_newer(swept) for swept in all_sweep_results("gemm_rungs")]
+        everything = [swept if rungs else with_newer(swept) for swept in all_sweep_results("gemm_rungs")]
     families = {"": rungs.__contains__} if rungs else FAMILIES
     rows = [
         (family, part)

@@ -296,7 +296,7 @@ class Stack:
     @property
     def label(self) -> str:
         """As a row of a tree; dots, since HTML strips leading spaces."""
-        return f"{'· ' * (self.depth - 1)}+ {self.added}" if self.base else self.name
+        return f"{'·' * (self.depth - 1)} + {self.added}".strip() if self.base else self.name
 
     def gain(self, shape: Shape) -> tuple[float, bool] | None:
         """(gain in speed over its base, 0.02 for 2 %, whether it is within noise); None if not measured.

@@ -94,6 +94,7 @@ def tables(name: str, rows_of: Callable[[SweepResults], Rows], labels: Sequence[
     """
     import pandas
 
+    pandas.options.display.width = 120  # where a table is shown as text
     try:
         everything = all_sweep_results(name)
     except NoData as error:
@@ -215,7 +216,7 @@ def speed_rows(swept: SweepResults) -> Rows:
 def show_levers(name: str = "hopper_levers") -> "DataFrame | None":
     """A sweep's levers as a tree: speed as a fraction of the baseline's at each size, and the gain over the parent row.
 
-    A row's parent is the nearest one above it with one lever less.
+    A row's parent is the nearest one above it with one lever less. A gain within noise is left out.
     """
     return tables(name, lever_rows)
 
@@ -226,8 +227,7 @@ def lever_rows(swept: SweepResults) -> Rows:
         row = {}
         for shape, measured in sorted(stack.measured.items()):
             gain, noise = stack.gain(shape) or (None, False)
-            gained = "" if gain is None else f" ({gain:+.1%}{', within noise' if noise else ''})"
-            row[size(shape)] = show_ratio(measured) + gained
+            row[size(shape)] = show_ratio(measured) + ("" if gain is None or noise else f" {gain:+.1%}")
         rows.append((stack.label, row))
     return rows
 
