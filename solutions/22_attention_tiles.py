@@ -1,8 +1,8 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 75
-#     appendix: 25
+#     minutes: 78
+#     appendix: 26
 #     summary: Softmax and two GEMMs in one kernel, causal, grouped, for one query; the appendix has the backward pass.
 # ---
 
@@ -18,7 +18,7 @@
 # > that need a mask, skips the tiles that no query sees, shares K and V among heads, and starts its longest rows first;
 # > and combine partial results whose keys were split among blocks.
 # >
-# > **It takes** about 75 minutes, on any machine; its appendix about 25 more.
+# > **It takes** about 78 minutes, on any machine; its appendix about 26 more.
 
 # %%
 import math
@@ -37,8 +37,8 @@ Int = ct.Constant[int]
 h200 = hardware_of("NVIDIA H200")
 
 # %% [markdown]
-# **Predict:** how large is S = Q Kᵀ for a sequence of 16,384 tokens with 16 heads whose rows have d = 128 numbers, and
-# how large are Q, K, V and O together?
+# **Predict:** how large is S = Q Kᵀ for a sequence of 16,384 tokens with 16 heads of d = 128, and how large are Q, K, V
+# and O together?
 
 # %%
 tokens, heads, d = 16384, 16, 128
@@ -65,7 +65,8 @@ print(f"S: {heads * tokens**2 * 2 / 1e9:.1f} GB in bf16; Q, K, V and O: {4 * hea
 # so the **factor** 2^(m - m′) corrects a whole sum at once. Before the first tile, m is -∞ and both sums are 0. After
 # the last tile, the accumulator divided by the total is the average, for any order and width of the tiles. Here is one
 # block's loop, with the scores of one of its queries and one column of V. Q stays; a tile of K and a tile of V, two
-# keys each, pass in each step. A red frame marks the steps whose factor rescales total and accumulator:
+# keys each, pass in each step. A red frame marks the steps whose factor rescales total and accumulator; the first
+# step's factor multiplies zeros.
 
 # %%
 show_attention_loop([(1, 3), (2, 0), (5, 4), (4, 1), (6, 6)], [(2, 4), (1, 0), (3, 5), (8, 2), (1, 3)])
@@ -143,10 +144,10 @@ show_key_tiles(320, 250, 64, 32)
 # masks for the few tiles at the diagonal and at the end of K. It never visits the white tiles, which are nearly half of
 # a long square S.
 #
-# **Exercise 22.2** (about 2 lines). Write `key_tiles(m, tm, tn, keys)` for block m: return two numbers, how many tiles
-# of keys, from the first on, need no mask, and how many tiles the block visits in all. A tile that extends past the
-# last key needs a mask. There may be fewer keys than queries, and a tile may have one row. Undecorated, it can be
-# called by your kernels and by `check` on the host, so use only arithmetic, `min` and `ct.cdiv`.
+# **Exercise 22.2** (about 2 lines). Write `key_tiles(m, tm, tn, keys)` for block m. It returns the number of leading
+# tiles of keys that need no mask, and the number of tiles that the block visits. A tile that extends past the
+# last key needs a mask. There may be fewer keys than queries, and tm or tn may be 1. Your kernels and `check` call the
+# function, so use only arithmetic, `min` and `ct.cdiv`.
 
 
 # %%
@@ -173,9 +174,9 @@ check("22.2", key_tiles)
 # keys, d), and head h uses the head h // group of them. The arithmetic stays the same; K and V, which a server keeps in
 # memory for every token, shrink by the factor `group`.
 #
-# Causal blocks differ in length: the last one visits all keys, the first one only a tile or two. Blocks start in the
-# order of their index, x fastest (CUDA does not promise it; notebook 12 measured it). If the longest start last, most
-# SMs are idle while they finish. The cell schedules one head's blocks on four SMs, each on the SM that is free first:
+# Causal blocks differ in length: the last one visits all keys, the first one only a tile or two. Notebook 12 measured
+# that blocks start in the order of their index, x fastest. If the longest start last, most SMs are idle while they
+# finish. The cell schedules one head's blocks on four SMs, each on the SM that is free first:
 
 
 # %%
@@ -261,9 +262,9 @@ check("22.3", attention)
 #
 # ### Tiles and hints
 #
-# What is left is the tuning of notebook 07: the tile, and the hints with which it is compiled. With 128 queries, 128
-# keys and d = 128, S and O alone are 256 accumulators for each thread of 4 warps, and 128 for each of 8. A thread can
-# have 255 registers at most, and what does not fit spills to memory.
+# What is left is the tuning of notebook 07: the tile and the hints. With 128 queries, 128 keys and d = 128, S and O
+# alone are 256 accumulators for each thread of 4 warps, and 128 for each of 8. A thread can have 255 registers at most,
+# and what does not fit spills to memory.
 #
 # A tile that needs fewer registers leaves room for a second block on the SM (`occupancy=2`), whose multiplications can
 # run during the first one's exponentials. The table has the speed of the causal kernel with 4,096 tokens, as a fraction
@@ -274,9 +275,9 @@ check("22.3", attention)
 show_sweep("attention_tuning")
 
 # %% [markdown]
-# The first row shows what spills cost, for both d. The tile of 64×128, two on an SM, wins. Each thread has as many
-# accumulators as with 128×128 and 8 warps, but the SM has a second block to turn to. Its lead is larger for d = 64,
-# where the exponentials are as many and the products to hide them behind are half.
+# In the first row, for d = 128, the accumulators must spill. The tile of 64×128, two on an SM, wins. Each thread has as
+# many accumulators as with 128×128 and 8 warps, but the SM has a second block to turn to. Its lead is larger for
+# d = 64, which has as many exponentials but half the products to hide them.
 #
 # On a machine with a GPU, the next cell times your kernel, in the tile and with the hints that won, beside
 # `tile_forward`. (With a causal mask, TFLOP/s count only the scores that a query sees.)
@@ -304,8 +305,8 @@ with suppress(NameError):  # until you have written it
         compare_attention({"your attention": yours, "tile_forward": the_courses}, shape)
 
 # %% [markdown]
-# On the course's H200 the kernel, a few dozen lines, has about 87% of cuDNN's speed, and `tile_forward` is 8% faster
-# with d = 128 and 12% with d = 64. This is a good place to stop.
+# On the course's H200 the kernel has about 87% of cuDNN's speed. `tile_forward` is 8% faster with d = 128 and 13% with
+# d = 64. This is a good place to stop.
 #
 # ## Decoding: one query, many keys
 #
@@ -375,8 +376,8 @@ for shape in decoding.shapes:
 
 # %% [markdown]
 # Of the three plans, one block on each SM is fastest at five of six shapes, by up to 2%, and four are slowest. 130 µs
-# for these bytes are 86% of the datasheet's bandwidth. CuTe beats all three plans at every shape. Torch is ahead of
-# them all at 4×64×8×1×65536×64 only.
+# for these bytes are 86% of the datasheet's bandwidth. CuTe has the shortest time of the four at every shape, though at
+# two shapes the difference is within the spread. Torch is ahead of them all at 4×64×8×1×65536×64 only.
 #
 # **Exercise 22.5** (about 3 lines). Complete the decoding. `decode_parts` walks over `run` tiles of keys from
 # `split * run` on, as far as there are keys. Compute `part` (ROWS, d), its output divided by its total, and `logs`
@@ -456,11 +457,10 @@ check("22.5", decode)
 # </details>
 #
 # <details><summary>3. A prompt arrives in chunks: there are more keys than queries, and the last query sees the last
-# key. What changes in <code>key_tiles</code>? And if a query sees only the last w keys?</summary>
+# key. What changes in <code>key_tiles</code>?</summary>
 #
 # Query i sees keys 0 … i + keys - queries, so both ends grow by keys - queries. (PyTorch's <code>is_causal</code>, like
-# this page, aligns the first query with the first key; FlashAttention aligns the last ones.) With a window there is
-# also a first tile, and tiles at both ends need a mask.
+# this page, aligns the first query with the first key; FlashAttention aligns the last ones.)
 #
 # </details>
 
@@ -541,5 +541,5 @@ for backward in all_sweep_results("attention_backward"):
             print(f"{name}, {group} heads to one of K and V: {min(ratios):.2f} to {max(ratios):.2f}")
 
 # %% [markdown]
-# It is ahead at every shape. Two orders decide that under a mask. Blocks of early keys have the most tiles of queries,
-# so they start first. And the blocks of one head of K read the same few tiles of queries at a time, so L2 holds these.
+# It is ahead at every shape. Under a mask, blocks of early keys have the most tiles of queries, so they start first.
+# The blocks of one head of K read the same few tiles of queries at a time, so L2 holds these.

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 85
+#     minutes: 90
 #     summary: Attention in CuTe, its softmax hidden under the tensor cores' work, faster than cuDNN's with a mask.
 # ---
 
@@ -14,12 +14,12 @@
 #
 # The answer of this page is that of FlashAttention-3 ([Shah et al., 2024](https://arxiv.org/abs/2407.08608)). `check`
 # compiles the course's kernel with your part in it and simulates it. At the end you write all that a consumer warpgroup
-# does, and every part of the kernel whose idea is on this page is yours.
+# does.
 #
 # > **After this page you can** use the accumulators of one wgmma as an operand of the next, write an online softmax in
 # > registers, run a softmax under wgmmas in flight, and make two warpgroups take turns at the tensor cores.
 # >
-# > **It takes** about 85 minutes, on any machine, with a good place to stop in the middle. Without a Hopper GPU the
+# > **It takes** about 90 minutes, on any machine, with a good place to stop in the middle. Without a Hopper GPU the
 # > kernels are simulated; with one they are timed.
 
 # %%
@@ -57,17 +57,16 @@ print(f"S: {product:.0f} cycles, P V: {product:.0f}; softmax: exponentials {expo
 # In ticks of 256 cycles: S and P V take 2 each, and a softmax 3, for a warpgroup that has the units to itself. If both
 # warpgroups do the same at the same time, they share the units, and each part takes twice as long.
 #
-# The pictures show three blocks of keys; the kernel visits the last one first. The rows `wg 0` and `wg 1` show when the
-# two warpgroups compute their softmax, and the row `mma` shows the tensor cores: S1 is S of keys 1, P1 is P V of keys
-# 1. In the first two pictures both warpgroups do the same at the same time.
+# The pictures show three blocks of keys; the kernel visits the last one first. The rows `wg 0` and `wg 1` are the two
+# warpgroups' softmaxes, and the row `mma` the tensor cores: S1 is S of keys 1, P1 is P V of keys 1. In the first two
+# pictures both warpgroups do the same at the same time.
 
 # %%
 show_attention("together", "plain")
 
 # %% [markdown]
 # In *together*, a warpgroup waits for all of its wgmmas before each softmax. It need not: wgmmas are asynchronous, and
-# the softmax of keys 1 needs S1 only. In *plain*, it runs while P2 is in flight. That hides a part of it: a softmax
-# takes longer than P V.
+# the softmax of keys 1 needs S1 only. In *plain*, it runs while P2 is in flight, which hides a part of it.
 #
 # The other warpgroup can fill the rest. Below, each warpgroup multiplies while the other computes its softmax:
 
@@ -75,22 +74,27 @@ show_attention("together", "plain")
 show_attention("together, apart", "ping-pong + overlap")
 
 # %% [markdown]
-# Once apart, even *together* keeps the tensor cores busy, but nothing keeps it apart. **Ping-pong** does so by rule:
-# the warpgroups take turns at issuing wgmmas. **Overlap** puts all that a step issues into one turn: S of the new keys,
-# and then, without a wait in between, P V of the keys before.
+# **Ping-pong** keeps the warpgroups apart by rule: they take turns at issuing wgmmas. **Overlap** puts all that a step
+# issues into one turn: S of the new keys, and then, without a wait in between, P V of the keys before.
 #
-# That is the model. Next, the same schedules as an SM runs them, by timestamps of its clock. The rows `S` show a
-# warpgroup's wgmmas from their issue until it finds them complete (of *together*, with P V), the rows `wg` its softmax.
-# **Predict:** are the warpgroups of *together* in step or apart?
+# That is the model. It says that a kernel whose warpgroups run apart needs nothing else: 26 ticks against 25. The next
+# cell prints how long each kernel takes. It also prints how one of its blocks spends its steps, by timestamps of the
+# SM's clock. **Predict:** are the warpgroups of *together* in step or apart?
 
 # %%
-show_steps("together", "plain", "ping-pong + overlap")
+show_steps()
 
 # %% [markdown]
-# A tick is 256 cycles here, too. Nothing keeps *together* apart, and it runs apart all the same: both softmaxes go on
-# at once in 10% of the time. In *plain* they meet in 30% of the time, with overlap or turns hardly ever. But that is
-# not all: turns alone end the meeting and gain nothing, 865 µs, and overlap alone takes 891 µs. Both levers together
-# take 813 µs. (The timestamps slow down the fastest kernel most, so compare the order of the spans, not their lengths.)
+# The model's last prediction failed. The warpgroups of *together* run apart, although nothing makes them: both
+# softmaxes run at once in 10% of the time. Yet it is the slowest kernel, 992 µs against 813. A step takes 2,976 cycles,
+# not the model's 8 ticks, 2,048. For 47% of them a warpgroup waits for its wgmmas, and for 15% it does what the model
+# leaves out: it rescales O and rounds P. One after another, these take too long for two warpgroups to fill the tensor
+# cores.
+#
+# *plain* waits less, 32%, but its softmaxes meet in 30% of the time, and then share their units. Turns alone end that,
+# but the warpgroups wait longer: 865 µs, as before. The timestamps leave two questions open. They slow the kernels with
+# overlap too much to show what separates these. And *plain* takes 13% less time than *together*, but a step in this
+# block is as long.
 #
 # In pseudo-code, a step:
 #
@@ -140,8 +144,8 @@ def a_register(row, column):
 show_wgmma(32, a_register)
 
 # %% [markdown]
-# The same warp and lane hold each element, and 8·(K block) + element is the number of the accumulator's register.
-# So no data move: accumulators and operand are two layouts of the same registers. A thread's accumulators have the
+# The same thread holds each element, and 8·(K block) + element is the number of the accumulator's register. So
+# accumulators and operand are two layouts of the same registers. A thread's accumulators have the
 # layout ((2, 2, N/8), 1, 1):((1, 2, 4), 0, 0): two neighbors, two rows, N/8 groups of 8 columns. The softmax needs them
 # by row, and the MMA as an A operand.
 #
@@ -180,19 +184,17 @@ check("23.1", views)
 # is N, not K. Such an operand is **MN-major**, and Hopper's wgmma reads it directly if it is bf16: V is never
 # transposed.
 #
-# While a group of wgmmas is in flight, the threads may not write the registers that it reads or accumulates into. The
-# course's kernel executes a fence before each group, so that a wgmma does not read P or O before the threads have
-# written them.
+# While a group of wgmmas is in flight, the threads may not write the registers that it reads or accumulates into.
 #
 # ## The softmax, two rows at a time
 #
 # A thread has parts of two rows of S, and shares each with three neighbors: lanes 4r to 4r + 3 hold rows r and r + 8 of
 # their warp's 16. As in notebook 22, a row keeps the maximum m of its scores so far (`online.rmax[row]`), and the sum
 # of their exponentials relative to it (`online.rsum[row]`). When a block raises the maximum to m′, the sum and O are
-# multiplied by e^(m − m′).
+# multiplied by 2^((m − m′)·scale).
 #
-# The kernel visits the blocks of keys from the last to the first. The last one has no maximum before it, so the course
-# has a softmax for it, `softmax_first`. Yours is for all others.
+# The kernel visits the blocks of keys from the last to the first. The block visited first has no earlier maximum;
+# `softmax_first`, the course's, handles it. Yours is for all others.
 #
 # **Exercise 23.2** (about 10 lines). Write `softmax_step(online, rows, p_rows, factors)`, the softmax of one block, for
 # a thread's two rows, 0 and 1. It updates `online.rmax[row]` and `online.rsum[row]`, stores P, and puts into
@@ -208,10 +210,10 @@ check("23.1", views)
 # |---|---|
 # | `rows[row, None].load()` | this thread's scores of the row |
 # | `p_rows[row, None].store(p.to(p_rows.element_type))` | P takes this thread's part of the row |
-# | `s.reduce(op, start, 0)` | all elements of s and `start` as one number; `op` is `cute.ReductionOp.MAX` or `ADD` |
-# | `quad_reduce(value, op)` | a value combined over the four lanes of a row, by two shuffles; all four get the result |
+# | `s.reduce(cute.ReductionOp.MAX, start, 0)` | the largest of `start` and all elements of s; with `ADD`, their sum |
+# | `quad_reduce(value, cute.arch.fmax)` | the largest value of a row's four lanes, by two shuffles; all four get it |
 # | `cute.math.exp2(x, fastmath=True)` | one `ex2.approx.ftz`; without it, more, since subnormals are kept |
-# | `cute.arch.fmax`, `-Float32.inf` | the larger of two; −∞ |
+# | `a if x == -Float32.inf else b` | a choice at run time; −∞ |
 
 
 # %%
@@ -380,8 +382,7 @@ show_ladder("23.4")
 # %% [markdown]
 # The course's kernel does two things more. It is **persistent**: a thread block takes tile after tile, and its producer
 # warp loads the next tile's Q, K and V while the consumers finish this one. Under a causal mask the tiles differ in
-# length, so the longest of each sequence come first, and each SM draws its next tile when it is done with one. As a
-# custom op (19.3) with a fake and a backward, it is `tutorlib.kernels.attention.scaled_dot_product_attention`.
+# length, so the longest of each sequence come first, and each SM draws its next tile when it is done with one.
 #
 # ## Measured
 #
@@ -400,27 +401,25 @@ for mask in ("full", "causal"):
             ratios, best = [each.ratio for each in found], max(found, key=lambda each: each.tflops)
             peak = SMS * MULTIPLY_ADDS * 2 * best.counted_mhz / 1e6  # at the clock that it ran at
             beside = f"{min(ratios):.3f} to {max(ratios):.3f} of cuDNN's speed"
-            print(f"{swept.gpu}, {swept.date}, {mask}, head_dim {head_dim}: {beside}")
-            print(
-                f"  up to {best.tflops:.0f} TFLOP/s at {best.counted_mhz:,} MHz, {best.tflops / peak:.0%} of the peak"
-            )
+            print(f"{swept.gpu}, {mask}, head_dim {head_dim}: {beside}, up to {best.tflops / peak:.0%} of the peak")
 
 # %% [markdown]
 # With a causal mask the CuTe kernel is ahead everywhere, by 12% to 18% at head_dim 128. Without one, it is between 3%
 # behind and 14% ahead. (FlashAttention-3 was not timed here.) At head_dim 64 the exponentials take as long as the
-# GEMMs: the peak is out of reach unless the rest of the softmax runs beside both.
+# GEMMs, which keeps the kernel further from the peak.
 #
-# Which of the ideas brought how much? Each is a **lever**, and each row of the table adds one to the row above it. *few
-# masks* is the mask only in the blocks that need it, *longest first* the order of the tiles. The row above *persistent*
-# has your kernel's levers. **Predict** which lever is worth most.
+# Which idea brought how much, with a causal mask? Each is a **lever**, and each row of the table adds one to the row
+# above it. *few masks* is the mask only in the blocks that need it, *longest first* the order of the tiles. The row
+# above *persistent* has your kernel's levers, measured in another run. **Predict** which lever is worth most.
 
 # %%
 show_levers("attention_levers")
 
 # %% [markdown]
-# *overlap* brings most at head_dim 128, 7.2%, and *persistent* at 64, 10.5%. *plain* gains nothing at 128 and 6.0% at
-# 64; ping-pong gains nothing at 128 and loses 4.4% at 64. Without overlap, its turn covers S only, and P V is issued
-# out of turn. With *overlap* a turn covers both, and the three together gain 7.5% and 9.6%.
+# *overlap* brings most at head_dim 128, 7.2%, and *persistent* at 64, 10.5%. *plain* gains 6.0% at 64, but nothing at
+# 128; without a mask it took 13% less time there, and no measurement on this page says why. Taking turns alone gains
+# nothing at 128 and loses 4.4% at 64. Without overlap, the turn covers S only, and P V is issued out of turn. With
+# *overlap* a turn covers both, and the three together gain 7.5% and 9.6%.
 #
 # ## What to remember
 #
@@ -428,8 +427,8 @@ show_levers("attention_levers")
 #   An operand in registers is in use until its group is complete, like a stage of shared memory.
 # - Each group of wgmmas frees different resources. Issue the group that the next computation needs first, and wait for
 #   that group only.
-# - At head_dim 128, exponentials take half as many cycles as the GEMMs. Two warpgroups that alternate hide them.
-# - Give the rare case its own code: the masked blocks their own step, the first block its own softmax.
+# - At head_dim 128, exponentials take half as many cycles as the GEMMs. Overlap within each warpgroup, with turns
+#   between the two, hides a part of them; neither lever is enough alone.
 #
 # ## Test yourself
 #

@@ -128,7 +128,7 @@ def test_each_rule_is_provoked(caught):
 def test_groups_of_the_compilers_words_are_filled_in(caught):
     told = "\n".join(map(str, caught[0]))
     assert "`total` is Int32 before and Float32 after" in told
-    assert "multiple of it, and here the compiler can be sure of 64 bits" in told
+    assert "bits; the compiler can prove only 64" in told
     assert "`cute.arch` has no `syncthreads`. Did you mean `cute.arch.sync_threads`?" in told
     assert "It is `cute.arch.thread_idx`." in told
     assert not re.search(r"\\\d", told)

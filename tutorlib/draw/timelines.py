@@ -232,15 +232,6 @@ def show_attention(*schedules: Schedule) -> Picture:
     return over_time(list(map(attention_chart, schedules)), idle_grid)
 
 
-def draw_steps(*charts: Chart) -> Picture:
-    """Of `steps_chart`; a color is a block of keys."""
-
-    def grid(chart: Chart, ticks: int) -> CellGrid:
-        return chart_grid(f"{chart.title}: {chart.total} ticks", chart, ticks, {2: 2.0}, lambda s: category(s.tile))
-
-    return over_time(charts, grid)
-
-
 def show_tiles(*blocks: Blocks, loads: str = "Q", stores: str = "O") -> Picture:
     """Time from left to right on one SM; a color is a tile, of queries or of C. Hatched: the tensor cores are idle.
 

@@ -25,8 +25,9 @@ FENCES = issued("membar|fence") <= 0  # where a barrier orders all that must be 
 FP64 = issued("cvt.f64") <= 0  # more digits than anyone asked for, at a fraction of the speed
 
 
-def diagnose(id: str, name: str, lines: tuple[str | int, ...], cause: str) -> Exercise:
-    return DiagnosisExercise(id=id, title=f"diagnose {name}", points=4, bug=BUGS[name], lines=lines, cause=cause)
+def diagnose(id: str, name: str, **asked: Any) -> Exercise:
+    """asked: lines, cause, small."""
+    return DiagnosisExercise(id=id, title=f"diagnose {name}", points=4, bug=BUGS[name], **asked)
 
 
 def fix(id: str, name: str, **asked: Any) -> Exercise:
@@ -54,6 +55,7 @@ EXERCISES = (
         "linear",
         lines=("sums = ct.mma(tile_x, tile_w, sums)", "tile_w = ct.load(w, (column, step), (T, T), padding_mode=ZERO)"),
         cause="majors swapped",
+        small=32,
     ),
     fix(
         "21.2",

@@ -1,6 +1,5 @@
 """Timelines in ticks: a software pipeline, and the warps of a GEMM's or of an attention kernel's block."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -241,22 +240,6 @@ def attention_chart(schedule: Schedule, blocks: int = 3, multiply: int = 2, soft
     if groups == 1:
         spans += [replace(span, row="wg 1") for span in spans if span.row == "wg 0"]
     return Chart(schedule, ("wg 0", "wg 1", "mma"), tuple(spans))
-
-
-def steps_chart(title: str, clocks: Sequence[Sequence[Sequence[int]]], shown: int = 4, tick: int = 256) -> Chart:
-    """The first steps of an attention block, as `instruments.attention_steps` records them, in ticks of some cycles.
-
-    S: from the issue of its wgmmas until they are complete. wg: softmax.
-    """
-    begin, end = max(steps[0][0] for steps in clocks), min(steps[shown][0] for steps in clocks)
-    spans = []
-    for group, steps in enumerate(clocks):
-        for number, (begun, ready, softmax, *_) in enumerate(steps[: shown + 1]):
-            for row, *at in ((f"S {group}", begun, ready), (f"wg {group}", ready, softmax)):
-                first, last = (round((min(max(clock, begin), end) - begin) / tick) for clock in at)
-                if first < last:
-                    spans.append(Span(row, first, last, shown - number, str(shown - number)))
-    return Chart(title, ("S 0", "wg 0", "S 1", "wg 1"), tuple(spans), "")
 
 
 Blocks = Literal["a thread block for each tile", "persistent"]

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from IPython.display import Image
     from pandas import DataFrame
 
-    from tutorlib.draw.grid import Picture
-
 Rows = list[tuple[Any, dict[str, str]]]  # of a table: label, or a tuple of labels, and column → cell
 Predicted = dict[str, dict[str, str]]  # kernel → column → cell
 
@@ -232,18 +230,29 @@ def lever_rows(swept: SweepResults) -> Rows:
     return rows
 
 
-def show_steps(*schedules: str) -> "Picture | None":
-    """Steps of an attention block by the SM's clock, in ticks of 256 cycles; above, their kernels' times."""
-    from tutorlib.draw.timelines import draw_steps
-    from tutorlib.models.timelines import steps_chart
+def show_steps() -> "DataFrame | None":
+    """Times of attention kernels, and the parts of a step of both warpgroups of one block, by the SM's clock."""
+    import pandas
 
     for swept in known_sweeps("attention_levers"):
         if found := swept.facts.get("steps"):
             print(f"{swept.gpu}, {swept.date}, without a mask:")
+            rows = {}
             for name, seen in found.items():
-                slower = f"{seen['stamped_us'] / seen['us'] - 1:.0%} more with timestamps"
-                print(f"{name:19} {seen['us']:4.0f} µs, {slower:24}; both softmaxes at once {seen['both']:5.1%}")
-            return draw_steps(*(steps_chart(name, found[name]["shown"]) for name in schedules))
+                shown = [at for steps in seen["shown"] for at in steps[:-1]]
+                cycles = sum(steps[-1][0] - steps[0][0] for steps in seen["shown"])
+                waits = sum(ready - begun + added - softmax for begun, ready, softmax, added, _ in shown) / cycles
+                computes = sum(softmax - ready for _, ready, softmax, *_ in shown) / cycles
+                rows[name] = {
+                    "time": f"{seen['us']:.0f} µs",
+                    "with timestamps": f"{seen['stamped_us'] / seen['us'] - 1:+.0%}",
+                    "both softmaxes at once": f"{seen['both']:.1%}",
+                    "cycles of a step": f"{cycles / len(shown):,.0f}",
+                    "waits for its wgmmas": f"{waits:.0%}",
+                    "softmax": f"{computes:.0%}",
+                    "the rest": f"{1 - waits - computes:.0%}",
+                }
+            return pandas.DataFrame.from_dict(rows, orient="index")
     print("Nothing was measured yet: `tutor sweep attention_levers` on a Hopper GPU does it.")
     return None
 

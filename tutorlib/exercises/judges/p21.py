@@ -67,7 +67,7 @@ CAUSES = {
 }
 OBJECTS = "the simulator reports a violation, whether or not the result is right."
 LARGEST, SMALL = 2**16, 2**13  # elements of all tensors: a hunt makes things small
-LARGE = f"right; the last point is for a smaller input, of at most {SMALL:,} elements in all tensors."
+LARGE = "right; the last point is for a smaller input, of at most {:,} elements in all tensors."
 
 
 class Diagnosis(TypedDict, total=False):
@@ -105,16 +105,17 @@ class DiagnosisExercise(Exercise):
     """The answer takes nothing and returns a Diagnosis. The broken kernel is simulated on its input.
 
     An input that does not expose the fault earns nothing. An input that does earns a point, and the right pair of line
-    and cause the others, one of them only if the input is SMALL. They are judged only together, and a wrong pair costs
+    and cause the others, one of them only if the input is small. They are judged only together, and a wrong pair costs
     the input's point: trying lines and causes one by one tells nothing.
 
     lines: those that count as the place, by their text or a part of it, or by number where several have it.
-    cause: of CAUSES.
+    cause: of CAUSES. small: elements of all tensors.
     """
 
     bug: Bug
     lines: tuple[str | int, ...]
     cause: str
+    small: int = SMALL
 
     def judge(self, served: Served) -> Verdict:
         found = served.ask(diagnosis_of)
@@ -132,8 +133,8 @@ class DiagnosisExercise(Exercise):
             return Verdict(1, (f"{size} shows it: {shown}", UNEXPLAINED))
         if place not in self.places or cause != self.cause:
             return Verdict(0, (f"{size} shows it: {shown}", NOT_IT))
-        if self.elements(shape) > SMALL:
-            return Verdict(self.points - 1, (LARGE,))
+        if self.elements(shape) > self.small:
+            return Verdict(self.points - 1, (LARGE.format(self.small),))
         return Verdict(self.points)
 
     @property
