@@ -101,11 +101,11 @@ print("your gelu:", arithmetic(gelu))
 
 # %% [markdown]
 # At x = 30, e²ᵘ overflows to ∞, where u is tanh's argument. (e²ᵘ − 1) / (e²ᵘ + 1) is then ∞/∞, NaN; 1 − 2 / (e²ᵘ + 1)
-# is 1, as it should be. As written, the formula takes tanh and seven other instructions per element.
+# is 1. As written, the formula takes tanh and seven other instructions per element.
 #
-# What does GELU cost? A tile of 128×256 has 32,768 results, whose tanh takes 2,048 cycles at 16 per cycle. At their
-# datasheet rate the tensor cores take 1,024 cycles for a K tile of 64, so 65,536 with K = 4096. If the tensor cores
-# wait for it, tanh adds 3%. The seven others take 1,792 cycles, nearly 3% more if they do not overlap with tanh.
+# A tile of 128×256 has 32,768 results, whose tanh takes 2,048 cycles at 16 per cycle. At their datasheet rate the
+# tensor cores take 1,024 cycles for a K tile of 64, so 65,536 with K = 4096. If the tensor cores wait for it, tanh adds
+# 3%. The seven others take 1,792 cycles, nearly 3% more if they do not overlap with tanh.
 #
 # ## Where the bias is
 #
@@ -148,8 +148,7 @@ check("18.2", every_image)
 show_layout("((3,2),4):((0,4),1)")
 
 # %% [markdown]
-# The kernel around your function is notebook 10's, with a 64×64 tile for the simulator. It partitions your matrix,
-# called D, like C.
+# The kernel around your function is notebook 10's. It partitions your matrix, called D, like C.
 #
 # ## An epilogue is a function
 #
@@ -387,8 +386,8 @@ check("18.5", tile_amax)
 # - An epilogue is a function of values in registers, and rounding comes last.
 # - Partition an operand's matrix like C; a stride of 0 turns a vector into a matrix.
 # - If one thread needs two columns of the result, reorder the weights so that it gets both.
-# - Estimate an epilogue by its special functions and its bytes, relative to a tile's main loop. Measure a matrix
-#   operand: it costs more than its bytes.
+# - Estimate an epilogue by its special functions and its bytes, relative to a tile's main loop. A matrix operand costs
+#   more.
 #
 # Next: [notebook 19](19_layers.ipynb) makes layers of these kernels.
 #
