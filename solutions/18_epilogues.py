@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 75
+#     minutes: 80
 #     summary: Epilogues as functions of values; bias, GELU and a residual; SwiGLU in one GEMM; a reduction of your own.
 # ---
 
@@ -15,7 +15,7 @@
 # > **After this page you can** write an epilogue as a function of a thread's values, view its operands as matrices,
 # > fuse a gate by reordering the weights, estimate what an epilogue costs, and write one that reduces over a block.
 # >
-# > **It takes** about 75 minutes, on any machine: without a GPU, kernels are simulated. A Hopper GPU times them.
+# > **It takes** about 80 minutes, on any machine: without a GPU, kernels are simulated. A Hopper GPU times them.
 
 # %%
 import cutlass
@@ -70,10 +70,11 @@ print("tanh, fast     ", arithmetic(lambda x: cute.math.tanh(x, fastmath=True)))
 
 # %% [markdown]
 # The comparison and the select have become one `max`; the branch is the kernel's own. With `fastmath`, tanh is one
-# instruction. A `div` becomes several in machine code, among them an `rcp`.
+# instruction, off by up to 2⁻¹¹ of its value, an eighth of bf16's largest rounding error. A `div` becomes several in
+# machine code, among them an `rcp`.
 #
 # Special functions (`tanh`, `ex2`, `rcp`) are the expensive part of an epilogue: an SM executes 128 fp32 additions or
-# multiplications per cycle, but only 16 special functions. The checks of this page allow one tanh or one exponential
+# multiplications per cycle, but only 16 special functions. The checks of this page allow one call of `tanh` or `exp`
 # for each result.
 #
 # **Exercise 18.1** (about 2 lines). GELU in its tanh form:
@@ -100,12 +101,11 @@ print("your gelu:", arithmetic(gelu))
 
 # %% [markdown]
 # At x = 30, e²ᵘ overflows to ∞, where u is tanh's argument. (e²ᵘ − 1) / (e²ᵘ + 1) is then ∞/∞, NaN; 1 − 2 / (e²ᵘ + 1)
-# is 1, as it should be. As it is written, the formula takes seven instructions for an element, and tanh.
+# is 1. As written, the formula takes tanh and seven other instructions per element.
 #
-# What does GELU cost? A tile of 128×256 has 32,768 results, whose tanh takes 2,048 cycles at 16 per cycle. At their
-# datasheet rate the tensor cores take 1,024 cycles for a K tile of 64, so 65,536 with K = 4096. If the tensor cores
-# wait for it, tanh adds 3%. The seven others take 1,792 cycles, nearly 3% more if they do not overlap with tanh. With
-# K = 8192, each percentage is half as large.
+# A tile of 128×256 has 32,768 results, whose tanh takes 2,048 cycles at 16 per cycle. At their datasheet rate the
+# tensor cores take 1,024 cycles for a K tile of 64, so 65,536 with K = 4096. If the tensor cores wait for it, tanh adds
+# 3%. The seven others take 1,792 cycles, nearly 3% more if they do not overlap with tanh.
 #
 # ## Where the bias is
 #
@@ -148,14 +148,13 @@ check("18.2", every_image)
 show_layout("((3,2),4):((0,4),1)")
 
 # %% [markdown]
-# The kernel around your function is notebook 10's, with a 64×64 tile for the simulator. It partitions your matrix,
-# called D, like C.
+# The kernel around your function is notebook 10's. It partitions your matrix, called D, like C.
 #
 # ## An epilogue is a function
 #
 # The work between the accumulators and the store becomes a parameter of the kernel, `op`, which the compiler inlines.
-# `fetch_operand` loads a thread's share of D into fp32 registers. It loads nothing outside C, where the memory belongs
-# to another tensor. `store`, notebook 10's, rounds `acc.tCrC` and writes it to C.
+# `fetch_operand` loads a thread's share of D into fp32 registers. It loads nothing outside C: that memory may belong to
+# another tensor. `store`, notebook 10's, rounds `acc.tCrC` and writes it to C.
 
 # %%
 show_source(Fusion)
@@ -188,7 +187,7 @@ show_gate(32, 8)
 
 # %% [markdown]
 # In the second order, B has 8 rows of gate, then the same 8 of up, then the next 8 of gate. T0 holds g0 and u0, g1 and
-# u1: whole pairs. The best *width* depends on the accumulator layout.
+# u1: whole pairs. Which *widths* work depends on the accumulator layout.
 #
 # **Exercise 18.3** (about 1 line). Write `interleaving(features, width)`: (shape, stride) of the layout that maps a row
 # of the interleaved matrix to a row of gate stacked on up, where row r < features is gate's and row features + r is
@@ -208,7 +207,7 @@ check("18.3", interleaving)
 # %% [markdown]
 # In the kernel that the checks simulate, a 64×64 tile and four warps one above the other, T0 holds columns 0 to 7 and
 # T1 columns 8 to 15. Four lanes cover 32 columns, so T0's next columns are 32 to 39. The width is 32: a warp's first
-# step along N is gate, the second up. T0's accumulators, with their registers, for one atom along M:
+# step along N is gate, the second up. With one atom along M, T0's accumulators and their register numbers:
 
 # %%
 show_gate_registers()
@@ -219,9 +218,9 @@ show_gate_registers()
 # atoms along M; along N the 4 atoms of a warp's step, and its steps. Return fp32 registers of shape ((2, 2), atoms, (4,
 # rest // 2)) with silu(gate) · up.
 #
-# A tensor that begins n elements later is `cute.make_tensor(tCrC.iterator + n, layout)`. Which of a thread's registers
-# are gate, which are up, and how far is a pair apart? And which form of silu is safe, if some of the check's numbers
-# are large?
+# A tensor that begins n elements later is `cute.make_tensor(tCrC.iterator + n, layout)`; `cute.make_rmem_tensor(shape,
+# Float32)` makes new registers. Which of a thread's registers are gate, which are up, and how far is a pair apart? And
+# which form of silu is safe, if some of the check's numbers are large?
 
 
 # %%
@@ -249,9 +248,9 @@ check("18.4", gated)
 #
 # In a *cooperative* kernel the tensor cores wait for the epilogue, so your estimates should hold. In *ping-pong*, one
 # warpgroup's epilogue runs under the other's main loop, and should cost nothing. A residual needs D's bytes, at 4.2
-# TB/s; a gated epilogue saves half of C's, and takes one tanh for two accumulators. **Predict** which of these
-# estimates fails. The next cell prints them beside the time that each epilogue adds to the plain GEMM *in the same
-# configuration*, measured in turn:
+# TB/s; a gated epilogue saves half of C's, and takes one tanh for two accumulators (N counts gate and up). **Predict**
+# which of these estimates fails. The next cell prints them beside the time that each epilogue adds to the plain GEMM
+# *in the same configuration*, measured in turn. Compare times only between equal tiles:
 
 
 # %%
@@ -268,37 +267,41 @@ def estimates(shape, plain_us):
     }
 
 
+TILES = {"bias + GELU, ping-pong": "128×192", "residual, ping-pong": "128×128", "residual by TMA, ping-pong": "128×128"}
 (h200,) = (swept for swept in all_sweep_results("fused_epilogues") if swept.gpu == "NVIDIA H200")
 for point in sorted(h200.points, key=lambda point: point.measurement.shape):
     timed, (kernel, other) = point.measurement, point.name.split(", beside ")
     estimate = " to ".join(f"{part:+.1%}" for part in estimates(timed.shape, timed.baseline_us).get(kernel, (0,)))
+    kernel = f"{kernel:27} {TILES.get(kernel, '128×256')}"
     added = f"{1 / timed.ratio - 1:+.1%} ±{timed.spread / 2:.1%}"
     if other == "the plain GEMM":
-        print(f"{by(timed.shape):16} {kernel:27} {timed.median_us:5.0f} µs, estimate {estimate:14} measured {added}")
+        print(f"{by(timed.shape):16} {kernel} {timed.median_us:5.0f} µs, estimate {estimate:14} measured {added}")
     else:
-        print(f"{by(timed.shape):16} {kernel:27} beside *{other}*: {added}")
+        print(f"{by(timed.shape):16} {kernel} beside *{other}*: {added}")
 
 # %% [markdown]
-# GELU and the gated epilogues are as estimated. *gate · up*, SwiGLU without silu, shows the saved stores alone; with
-# its tanh, SwiGLU is still faster than the plain GEMM. Ping-pong hides all of GELU but 1.1% and 0.4%.
+# GELU is within its range, the gated epilogues within 0.4 points of their estimates. *gate · up*, SwiGLU without silu,
+# shows the saved stores alone; with its tanh, SwiGLU is still faster than the plain GEMM. Ping-pong hides all of GELU
+# but 1.1% and 0.4%.
 #
 # The residual fails. It costs 1.6 and 1.8 times D's bytes in a cooperative kernel, and 3.9% and 2.0% in ping-pong,
 # where it should cost nothing. Do the tensor cores wait for the latency of its loads, which an epilogue issues when the
 # accumulators are ready? In *by TMA* each warp loads its share of a tile of D before that tile's main loop, into the
-# buffers from which C leaves later. Beside the same kernel without that, it takes 1.8% and 0.9% less: latency is a
-# little less than half of the cost.
+# buffers from which C leaves later. Compared with the same kernel that loads D in its epilogue, it takes 1.8% and 0.9%
+# less: loading early, by TMA, saves a little less than half of the cost. The page does not explain the rest.
 #
-# What do others need? The next table has the configurations that the course's model chose, beside torch.compile, cuBLAS
-# and cuBLASLt's own epilogue. For a residual, *cuBLAS* is `torch.addmm`, which first copies D to C; *cuBLAS in place*
-# is `d.addmm_`, where D may be overwritten. Above 1 the fused kernel is faster.
+# The next table has the configurations that the course's model chose, beside torch.compile, cuBLAS and cuBLASLt's own
+# epilogue. For a residual, *cuBLAS* is `torch.addmm`, which first copies D to C; *cuBLAS in place* is `d.addmm_`, where
+# D may be overwritten. Above 1 the fused kernel is faster.
 
 # %%
 show_sweep("fused_rivals")
 
 # %% [markdown]
-# Fused GELU and SwiGLU beat torch's ways by 7 to 18%, and cuBLASLt's GELU by 5% and 1%. A residual beats `torch.addmm`
-# only because of the copy: cuBLAS in place is 6% faster at 4096×14336×4096, and level at 8192³. So fuse what saves a
-# pass over C, and leave a residual that may be overwritten to cuBLAS.
+# Fused GELU is 15% and 11% faster than torch.compile, and 5% and 1% faster than cuBLASLt's. SwiGLU is 18% and 7.5%
+# faster than eager torch. A residual beats `torch.addmm` only because of the copy: cuBLAS in place is 6% faster at
+# 4096×14336×4096, and level at 8192³. So fuse what saves a pass over C, and leave a residual that may be overwritten to
+# cuBLAS.
 #
 # On a Hopper GPU, the next cell times your own `bias_gelu` and `gated` at 4096×14336×4096, beside torch and the
 # course's epilogues:
@@ -376,16 +379,15 @@ check("18.5", tile_amax)
 # With strides of 0, all elements of a tile have one address, so thread 0 may write any of them. Each warp writes its
 # maximum to shared memory, and thread 0 reads all four after the barrier.
 #
-# CUTLASS composes such functions as an *epilogue visitor tree*: your `every_row` is its row broadcast, `fetch` its
-# auxiliary load, this exercise its scalar reduction.
+# CUTLASS composes such functions as an *epilogue visitor tree*: `every_row` is its row broadcast.
 #
 # ## What to remember
 #
 # - An epilogue is a function of values in registers, and rounding comes last.
 # - Partition an operand's matrix like C; a stride of 0 turns a vector into a matrix.
 # - If one thread needs two columns of the result, reorder the weights so that it gets both.
-# - Estimate an epilogue by its special functions and its bytes, relative to a tile's main loop. Its registers and
-#   shared memory may cost more than both.
+# - Estimate an epilogue by its special functions and its bytes, relative to a tile's main loop. A matrix operand costs
+#   more.
 #
 # Next: [notebook 19](19_layers.ipynb) makes layers of these kernels.
 #

@@ -8,8 +8,9 @@
 # %% [markdown]
 # # 19 · A layer in a model
 #
-# A kernel behind a Python function works until you call `backward()`, `torch.compile` or `autocast`: each needs facts
-# about it. Here notebook 18's SwiGLU becomes a layer of a Llama MLP that torch treats as its own.
+# A kernel behind a Python function works until you call `backward()`, `torch.compile` or `autocast`: each needs to know
+# something: the gradient, the result's shape, the dtype. Here notebook 18's SwiGLU becomes a layer of a Llama MLP that
+# torch treats as its own.
 #
 # > **After this page you can** derive the gradients of a fused layer as GEMMs, make a kernel an operator of torch, put
 # > it into a model without touching the model's code, and say what fusion costs in training.
@@ -54,24 +55,24 @@ check("19.1", linear_backward)
 
 # %% [markdown]
 # One operand of the first GEMM is transposed, and both of the second, so you copy three matrices. Notebook 15's kernel
-# needs no copies, since wgmma takes MN-major bf16 operands; the course's backward passes `weight.mT` itself.
+# needs no copies, since wgmma takes MN-major bf16 operands. So the layer below passes it the transposed views.
 #
 # ## What fusion did not keep
 #
 # A Llama MLP is down(silu(gate(x)) · up(x)). Notebook 18 computes silu(gate(x)) · up(x) in one GEMM. Its B, `gate_up`,
 # has 8 rows of gate, then the same 8 of up, and so on. The backward needs both = x · gate_upᵀ, but it existed only in
-# registers. There are two ways to get it back, here at 4,096 tokens, and 14,336 features of gate and of up:
+# registers. There are two ways to have it, here at 4,096 tokens, and 14,336 features of gate and of up:
 #
 # - The kernel stores `both`, and the backward reads it: 56 µs each, and 235 MB a layer until the backward.
-# - The backward computes x · gate_upᵀ again. That keeps nothing, and takes about 1.2 ms with K = 4,096.
+# - The backward computes x · gate_upᵀ again. That keeps nothing, and takes about 1.2 ms.
 #
-# Here you compute it again, to save memory. **Predict**: for which K could it also be faster?
+# Here you compute it again, to save memory.
 #
 # **Exercise 19.2** (about 6 lines). Write `gate_gradient(grad, both)`: ∂L/∂both, a new tensor of both's shape and
 # dtype. The last mode of both (…, 2 · features) has 8 elements of gate and 8 of up in turn; grad (…, features) is
-# ∂L/∂(silu(gate) · up). silu(g) = g · s(g), where s is the sigmoid and s′ = s · (1 − s). Compute in fp32 or wider, and
-# round once: the check allows half the error of computing in bf16. (`unflatten(-1, (…))` splits a mode, `flatten`
-# merges modes, `torch.stack(tensors, dim)` makes one.)
+# ∂L/∂(silu(gate) · up). silu(g) = g · s(g), where s is the sigmoid and s′ = s · (1 − s). Compute in fp32 (float64 stays
+# float64) and round once: the error may be at most half of a bf16 computation's. (`unflatten(-1, (…))` splits a mode,
+# `flatten` merges modes, `torch.stack(tensors, dim)` makes one.)
 
 
 # %%
@@ -90,15 +91,13 @@ def gate_gradient(grad, both):
 check("19.2", gate_gradient)
 
 # %% [markdown]
-# If a GEMM's time is proportional to K, it takes 112 µs at K = 4,096 · 112 / 1,200, about 380. But the GEMM that
-# computes `both` again writes it, too, and your gradient reads it: 112 µs again. So for no K, unless that GEMM's
-# epilogue applies the gradient.
-#
 # In eager torch each operation of yours is a kernel that reads and writes whole matrices, most of them fp32. On a GPU
-# the page fuses them by `torch.compile`. At best, that is one kernel that reads grad and both and writes the result:
+# the page fuses them by `torch.compile`. At best, that is one kernel that reads grad and both and writes the result. It
+# needs constant sizes. Compiled for any size, by `dynamic=True`, it divides each index by sizes known only at run time,
+# and loads 2 bytes at a time.
 
 # %%
-compiled_gradient = torch.compile(gate_gradient, dynamic=True)
+compiled_gradient = torch.compile(gate_gradient)
 
 
 def of_both(grad, both):
@@ -186,8 +185,9 @@ check("19.3", register)
 #
 # Now register the gated layer. `with_gate()` is a function of torch tensors around the gated GEMM; your own from
 # notebook 18 goes in as `with_gate(gated)`. In bf16 a Hopper GPU runs it in notebook 15's kernel, on the current
-# stream; the CPU simulates it in notebook 10's. For other dtypes, torch computes. The backward calls `linear`, the
-# course's operator for A · Bᵀ, since torch.compile traces it without data, too.
+# stream; the CPU simulates it in notebook 10's. For other dtypes, torch computes. The backward has your two GEMMs,
+# without copies. It calls `linear`, the course's operator for A · Bᵀ, because torch.compile must trace the backward,
+# too.
 
 # %%
 gate_kernel = with_gate()
@@ -202,7 +202,8 @@ def fake(x, gate_up):
 
 
 def backward(grad, x, gate_up):
-    return linear_backward(of_both(grad, linear(x, gate_up)), x, gate_up, linear)
+    of_product = of_both(grad, linear(x, gate_up))
+    return linear(of_product, gate_up.mT), linear(of_product.flatten(0, -2).mT, x.flatten(0, -2).mT)
 
 
 gated_linear = register("page19::gated_linear", forward, fake, backward)
@@ -290,9 +291,9 @@ for name, module in modules.items():
 #
 # ## What it gains
 #
-# The table has Llama 3 8B's MLP in bf16; *two GEMMs, the first gated* is your `GatedMLP`, with the course's kernels.
-# How large can the gain be? Three GEMMs of 4,096 tokens take about 1.8 ms. The two kernels for silu and the product,
-# which gating saves, read and write 587 MB.
+# The table has Llama 3 8B's MLP in bf16; *two GEMMs, the first gated* is your `GatedMLP`, with `down` in the course's
+# kernel, too. How large can the gain be? Three GEMMs of 4,096 tokens take about 1.8 ms. The two kernels for silu and
+# the product, which gating saves, read and write 587 MB.
 
 # %%
 show_costs("mlp_forward")
@@ -325,8 +326,8 @@ for name, module in {"plain": plain, "gated": GatedMLP(plain, gated_linear)}.ite
 #
 # What should a step take? A GEMM of one of the three weights takes about 600 µs, forward or backward. A matrix of 4,096
 # × 14,336 has 117 MB, 28 µs to read or write at 4.2 TB/s. torch's kernels for silu and the product make 5 such passes
-# forward and 9 backward; your gradient makes 5, if it is one kernel. **Predict** how much longer than torch's a gated
-# step takes. The next cell adds up these estimates, and the parts measured one by one, in bf16 at 4,096 tokens:
+# forward and 9 backward; your gradient makes 5, if it is one kernel. The next cell adds up these estimates, and the
+# parts measured one by one, in bf16 at 4,096 tokens:
 
 
 # %%
@@ -342,7 +343,7 @@ rows = [  # estimates for torch and for the gated MLP, and what was measured
     ("∂L/∂h = ∂L/∂y · down", GEMM, GEMM, None),
     ("∂L/∂down = (∂L/∂y)ᵀ · h", GEMM, GEMM, None),
     ("both = x · gate_upᵀ", 0, 2 * GEMM, None),
-    ("∂L/∂both, compiled", 9 * PASS, 5 * PASS, None),
+    ("the activation's gradient", 9 * PASS, 5 * PASS, parts["∂L/∂both, compiled"]),
     ("∂L/∂x = ∂L/∂both · gate_up", 2 * GEMM, 2 * GEMM, None),
     ("∂L/∂gate_up = (∂L/∂both)ᵀ · x", 2 * GEMM, 2 * GEMM, None),
 ]
@@ -355,6 +356,7 @@ for name, torchs, gateds, timed in rows:
     print(f"{name:32}{found[0]:16,.0f}{found[1]:10,.0f}{found[2]:18,.0f}{found[3]:10,.0f}")
 print(f"{'together':32}{sums[0]:16,.0f}{sums[1]:10,.0f}{sums[2]:18,.0f}{sums[3]:10,.0f}")
 step = on_h200("mlp_training")["two GEMMs, the first gated"]
+print(f"{'together, storing both':32}{sums[2] - 2 * GEMM + 2 * PASS:44,.0f}")  # 2 passes write it, none multiplies
 print(f"{'a whole step':42}{step.baseline_us:16,.0f}{step.median_us:28,.0f}")
 for name in ("gate_up", "∂L/∂both", "x"):
     timed = parts[f"{name}, transposed"]
@@ -362,24 +364,23 @@ for name in ("gate_up", "∂L/∂both", "x"):
 
 # %% [markdown]
 # Both steps add up: torch's parts to within 1% of its step, the gated ones to within 2%. All parts but one are as
-# estimated. The exception is your gradient: compiled, it takes 1,140 µs, eight times its five passes. torch.compile's
-# code for pieces of 8 stays far below the bandwidth, and that makes the step 1.8 ms longer than torch's instead of 0.9.
-#
-# Your own step, below, has a second exception. The three copies of your `linear_backward` transpose, so they take 1,650
-# µs in place of 250 for copies that do not. Expect about 9 ms:
+# estimated. The exception is the gradient: 1,140 µs for five passes. It was measured with `dynamic=True`. At its
+# estimate, the step would take about 6.6 ms. The last lines are the copies of your `linear_backward`: they transpose,
+# and would add 1,650 µs. Your own step, below, has neither; **predict** its time:
 
 # %%
 show_layer_speeds(lambda plain: GatedMLP(plain, gated_linear))
 
 # %% [markdown]
-# A gated MLP pays in training only where you need its 352 MB a layer. Recomputing only silu and the product saves 235
-# MB without a GEMM.
+# A gated MLP that recomputes `both` takes longer than torch's: it pays only where you need its 352 MB a layer. One that
+# stores `both` should take 5,596 µs, 3% less than torch's 5,792, and keeps x, `both` and the product: 386 MB, not 503.
+# Without a gated GEMM, recomputing silu and the product saves 235 MB.
 #
-# ## Two GPUs, one all-reduce
+# ## Two GPUs, two all-reduces
 #
 # Split the MLP's weights over GPUs (*ranks*), each of which computes a share for all tokens. An **all-reduce** adds the
 # ranks' matrices, here (tokens, hidden), and gives every rank the sum. Which mode of gate and up, and which of down, do
-# you split, so that one all-reduce is enough? (silu(a + b) is not silu(a) + silu(b).)
+# you split, so that the forward needs only one? (silu(a + b) is not silu(a) + silu(b).)
 
 # %%
 show_shards(2)
@@ -387,24 +388,28 @@ show_shards(2)
 # %% [markdown]
 # The activation works feature by feature, so a rank needs the same features of gate and up, rows of both. down *sums*
 # over features, so a rank has the same columns of down: each rank sums over its own features, and the all-reduce (Σ)
-# adds the ranks. The next cell plays two ranks on one machine:
+# adds the ranks. The backward needs one, too: each rank has only its features' share of ∂L/∂x. The next cell plays two
+# ranks on one machine:
 
 # %%
-mlp, x = LlamaMLP(64, 192).requires_grad_(False), torch.randn(8, 64)
+mlp, x, grad = LlamaMLP(64, 192).requires_grad_(False), torch.randn(8, 64, requires_grad=True), torch.randn(8, 64)
 shares = []
 for mine in (slice(0, 96), slice(96, 192)):  # features
     gate, up, down = mlp.gate_proj.weight[mine], mlp.up_proj.weight[mine], mlp.down_proj.weight[:, mine]
     shares.append((functional.silu(x @ gate.mT) * (x @ up.mT)) @ down.mT)
-print(f"largest difference: {float((sum(shares) - mlp(x)).abs().max()):.0e} of {float(mlp(x).abs().max()):.2f}")
+ways = (*shares, mlp(x))
+for name, (*summed, whole) in {"y": ways, "∂L/∂x": [torch.autograd.grad(y, x, grad)[0] for y in ways]}.items():
+    off = (sum(summed) - whole).abs().max().item()
+    print(f"{name}: largest difference {off:.0e} of {whole.abs().max().item():.2f}")
 
 # %% [markdown]
 # ## What to remember
 #
 # - The gradients of a linear layer are two GEMMs, with transposed operands.
 # - If fusion does not store an intermediate result, the backward must compute it again. Here the MLP's forward is 11%
-#   faster. Training saves 352 MB a layer at 0.76 of torch's speed; with your copies, at 0.66.
+#   faster. In training, recomputing saves 352 MB a layer and costs two GEMMs more.
 # - A kernel becomes a layer once you register a fake, a backward made of operators, and an autocast dtype.
-# - Split an MLP by features: one all-reduce is enough.
+# - Split an MLP by features: one all-reduce in the forward, one in the backward.
 #
 # Next: [notebook 20](20_compile_once.ipynb) asks what a launch costs, and how to pay for compiling once.
 #

@@ -1,8 +1,8 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 75
-#     appendix: 20
+#     minutes: 80
+#     appendix: 15
 #     summary: What a launch costs; caches of compiled kernels, CUDA graphs, kernels saved for other GPUs.
 # ---
 
@@ -10,14 +10,15 @@
 # # 20 · Compile once
 #
 # Notebooks 05 to 19 were about GPU time; this one is about host time, which every launch costs. The first call of a
-# kernel costs the host tens or hundreds of milliseconds, and each later call can cost 45 µs, longer than many kernels
-# run. What does the first call do, how much of it does the second repeat, and how cheap can a launch be?
+# kernel costs the host tens or hundreds of milliseconds, and each later call 8 ms, or 45 µs if you keep the compiled
+# function: longer than many kernels run. What does the first call do, how much of it does the second repeat, and how
+# cheap can a launch be?
 #
 # > **After this page you can** predict which calls recompile, cache compiled kernels under a key that is neither too
 # > coarse nor too fine, launch as cheaply as PyTorch does, replay launches from a CUDA graph, let a kernel start before
 # > its predecessor has ended, and save kernels for the next process and for other GPUs.
 # >
-# > **It takes** about 75 minutes, on any machine; its appendix about 20 more.
+# > **It takes** about 80 minutes, on any machine; its appendix about 15 more.
 
 # %%
 import cutlass
@@ -57,7 +58,7 @@ show_launches(
 # | compiled at every call | all of it |
 # | called directly, as a `@cute.jit` function | your Python function runs (*tracing*), to learn that nothing changed |
 # | kept, through DLPack | wrapping each tensor; packing the arguments |
-# | kept, and its views | packing the arguments |
+# | kept, and its views | packing the arguments; tensors were wrapped once |
 # | kept, TVM-FFI | checking and unpacking torch's tensors, in compiled code |
 # | CUDA graph | one call for all of its launches |
 #
@@ -71,8 +72,8 @@ show_later_calls("NVIDIA H200")
 
 # %% [markdown]
 # Only *kept, TVM-FFI* and the two graphs are cheaper than `torch.add`. *Kept in a dictionary, through DLPack* is the
-# top row of the first picture. *Kept, TVM-FFI* just suffices for 5 µs kernels, a graph of 20 launches for those of
-# 1 µs: only with that graph does the GPU take longer than the host (1.0 µs against 0.12).
+# top row of the first picture. *Kept, TVM-FFI* just suffices for 5 µs kernels. A graph of 20 launches suffices for 1 µs
+# kernels: with it, the host takes 0.12 µs a launch and the GPU 1.0.
 #
 # ## Where a first call's time goes
 #
@@ -132,16 +133,16 @@ print(f"third, without timing its steps: {(time.perf_counter() - start) * 1e3:.0
 
 # %% [markdown]
 # `cute.compile` caches nothing: it compiles every time you call it. The first trace in a process takes longer, because
-# it starts the DSL. The last line shows that timing the steps adds little. (The first table's 57 ms are from another
-# run.) A direct call of a `@cute.jit` function caches what it compiles, and finds it by its IR,
-# which it has to trace for that. So compile once and keep the result.
+# it starts the DSL. The last line is a whole compilation without that timing. A direct call of a `@cute.jit` function
+# caches what it compiles, and finds it by its IR, which it has to trace for that. So compile once and keep the result.
 #
 # ## What compiles again
 #
-# Which calls can share a compiled function? A direct call compiles exactly when its IR is new, so the DSL can tell.
-# `from_dlpack` makes a *static* layout: all sizes and strides are constants in the code. Two functions mark them as
-# known only at run time, *dynamic*: `mark_layout_dynamic` all sizes and strides, except for the stride of 1, and
-# `mark_compact_shape_dynamic(mode=m)` the size of one mode. **Predict** the number of compilations on each line.
+# Which calls can share a compiled function? A direct call compiles exactly when its IR is new, so direct calls show
+# what can be shared. `from_dlpack` makes a *static* layout: all sizes and strides are constants in the code. Two
+# functions mark them as known only at run time, *dynamic*: `mark_layout_dynamic` all sizes and strides, except for the
+# stride of 1, and `mark_compact_shape_dynamic(mode=m)` the size of one mode. **Predict** the number of compilations on
+# each line.
 
 
 # %%
@@ -197,10 +198,10 @@ compiles("factors 3.0, 2, 3.0, 2.0", [(free(8, 16), factor) for factor in (3.0, 
 # ## The key
 #
 # Static sizes let the compiler unroll loops and leave out checks at the edges; they cost a compilation for each size.
-# From here on, compile with dynamic layouts. One property of sizes and addresses still matters: accesses of 16 bytes,
-# such as `ld.global.v4`, need aligned addresses. So there are two versions for each tensor: 16 bytes at a time if its
-# address and the start of every row (or column, if columns are contiguous) are multiples of 16 bytes, and otherwise
-# element by element.
+# The cache of this section has dynamic layouts. One property of strides and addresses still matters: accesses of 16
+# bytes, such as `ld.global.v4`, need aligned addresses. So there are two versions for each tensor: 16 bytes at a time
+# if its address and the start of every row (or column, if columns are contiguous) are multiples of 16 bytes, and
+# otherwise element by element.
 #
 # **Exercise 20.1** (about 8 lines). Write `cache_key(tensors, constants, arch)`: a key for a dictionary. `tensors` are
 # torch tensors, each with exactly one stride of 1 and no size of 1; `constants` is a tuple, the Constexpr arguments.
@@ -329,7 +330,8 @@ def load_or_compile(folder, name, compile):
 show_new_processes("NVIDIA H200")
 
 # %% [markdown]
-# A kernel reaches the GPU at its first launch, so call each once before the service takes requests.
+# Loading compiles nothing: its 69 ms read and link the file and launch the kernel once, which puts it on the GPU. So
+# call each once before the service takes requests.
 #
 # ## For a GPU that you do not have
 #
@@ -434,9 +436,9 @@ check("20.2", replayed)
 # Between two kernels of one stream the GPU pauses: the second starts when the first has ended. With **programmatic
 # dependent launch** (PDL, from Hopper on), `use_pdl=True`, the second may start when every block of the first has
 # called `griddepcontrol_launch_dependents()`, or has ended. `cute.arch.griddepcontrol_wait()` in the second returns
-# when *all* of the first has ended and its stores are visible, those after the signal, too. So the first kernel may
-# give the signal as its very first instruction. Here are two kernels that compute y = max(x, 0) · w; a thread has a
-# column, and the number of rows is static:
+# when *all* of the first has ended and its stores are visible, including those made after the signal. So the first
+# kernel may give the signal as its very first instruction. Here are two kernels that compute y = max(x, 0) · w; a
+# thread has a column, and the number of rows is static:
 
 # %%
 from tutorlib.kernels.dependent import launch_pair, positive_kernel
@@ -483,7 +485,7 @@ show_pairs("NVIDIA H200")
 # - Host time is hidden as long as kernels run longer than their launches take.
 # - A direct call always traces. Compile once and keep the result; save it under a temporary name, then rename.
 # - A key contains everything the code depends on: dtype, rank, contiguous mode, alignment, constants with their types,
-#   architecture. With dynamic layouts it contains no sizes.
+#   architecture. It contains no dynamic sizes.
 # - A CUDA graph replays many launches with one call. Launch once before the capture, on the current stream in it, and
 #   copy each input into the graph's own buffer.
 # - With PDL a kernel does what does not depend on its predecessor before `griddepcontrol_wait`.
@@ -520,9 +522,9 @@ show_pairs("NVIDIA H200")
 # A pipelined kernel keeps several objects in shared memory, at offsets that must be aligned: TMA with the 128-byte
 # swizzle needs its tile at a multiple of 1,024 bytes, an mbarrier a multiple of 8. `cute.struct` computes them, by C's
 # rules: a member begins at the next multiple of its alignment, which is its own size for a number, the element's size
-# for a `MemRange` (an array), and at least n for `Align[…, n]`. Here is a GEMM's with 128×256×64 tiles and four
-# stages. A kernel allocates it by `storage = SmemAllocator().allocate(Storage)`; `storage.full.data_ptr() + 3` is its
-# last full barrier. Which offsets do you expect?
+# for a `MemRange` (an array), and at least n for `Align[…, n]`. Here is a GEMM's with 128×256×64 tiles and four stages.
+# A kernel allocates it by `storage = SmemAllocator().allocate(Storage)`; `storage.full.data_ptr() + 3` is its last full
+# barrier.
 
 
 # %%
@@ -540,8 +542,8 @@ print(Storage._offsets, "size", Storage.__sizeof__(), "alignment", Storage.__ali
 # NVIDIA's GPUs have instructions that the DSL does not wrap. **Inline PTX** is the instruction as text.
 # `llvm.inline_asm` takes the result's type, the operands as IR values, the text and the constraints, a letter for each
 # operand: `=f` is a float out and `f` a float in; `r` a 32-bit integer, `l` a 64-bit one, `h` a 16-bit one. In the text
-# `$0` is the result, and `$1`, `$2`, … are the operands. 2ˣ is `"ex2.approx.ftz.f32 $0, $1;"` with `"=f,f"`. Only
-# `ptxas` can reject a mistake in the text.
+# `$0` is the result, and `$1`, `$2`, … are the operands. 2ˣ is `"ex2.approx.ftz.f32 $0, $1;"` with `"=f,f"`. The DSL
+# does not check the text; only `ptxas` does.
 #
 # **lop3** computes *any* function of three bits, at 32 bit positions at once. Its last operand is the function's truth
 # table: your function, evaluated on a = 0xF0, b = 0xCC and c = 0xAA, whose eight bit positions hold all eight

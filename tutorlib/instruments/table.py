@@ -969,7 +969,7 @@ def mlp_parts() -> Sweep:
             baseline=baseline,
             baseline_name="torch",
         )
-        return by_host(problem.name, torch.compile(by_compiler, dynamic=True), problem=problem)
+        return by_host(problem.name, torch.compile(by_compiler), problem=problem)
 
     def transposed(matrix: str, modes: str) -> Candidate:
         problem = replace(

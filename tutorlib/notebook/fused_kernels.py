@@ -157,7 +157,7 @@ def show_fused_speeds(gelu_kernel: Callable[..., Any], gate_kernel: Callable[...
     ):
         for beside in (problem, replace(problem, baseline=course, baseline_name="the course's")):
             measured = measure(beside, HostLauncher(kernel), TIMED)
-            rows[name, beside.baseline_name] = {"µs": f"{measured.median_us:,.1f}", "speed": show_ratio(measured)}
+            rows[name, beside.baseline_name] = {"your µs": f"{measured.median_us:,.1f}", "speed": show_ratio(measured)}
     index = pandas.MultiIndex.from_tuples(rows, names=["your kernel", "baseline"])
     return pandas.concat({device.need_gpu().name: pandas.DataFrame(list(rows.values()), index=index)}, axis="columns")
 
