@@ -8,7 +8,7 @@
 #
 # A laptop with Linux, Windows with WSL, or a Linux container on a Mac can check every layout and, in a simulator,
 # whether every kernel is right. Measuring their speed needs an NVIDIA GPU, sm_80 (Ampere) or newer; sm_90 is Hopper,
-# sm_100 Blackwell. Times leave out the appendices; those of paths are rounded to a quarter of an hour.
+# sm_100 Blackwell. Times leave out the appendices; those of paths are rounded to half an hour.
 #
 # Run the two cells below (click one, then press Shift-Enter). The first shows the course's GEMMs. With Ampere's
 # instruction, `mma.sync`, they reach 0.35 to 0.69 of cuBLAS's speed (left). With Hopper's WGMMA (right) page 15's

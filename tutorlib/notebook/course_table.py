@@ -107,8 +107,8 @@ def time(head: Head) -> str:
 
 
 def hours(minutes: int) -> str:
-    """90 → "90 min", 150 → "2.5 h", 860 → "14.25 h": rounded to a quarter of an hour, with a no-break space."""
-    return f"{minutes}\N{NO-BREAK SPACE}min" if minutes < 120 else f"{round(minutes / 15) / 4:g}\N{NO-BREAK SPACE}h"
+    """90 → "90 min", 150 → "2.5 h", 860 → "14.5 h": rounded to half an hour, with a no-break space."""
+    return f"{minutes}\N{NO-BREAK SPACE}min" if minutes < 120 else f"{round(minutes / 30) / 2:g}\N{NO-BREAK SPACE}h"
 
 
 def available(exercises: Sequence[Exercise], given: Callable[[Exercise], float]) -> str:
