@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 105
+#     minutes: 110
 #     summary: Copy kernels, from one element at a time to TMA, beside torch's own copy, and a transpose of your own.
 # ---
 
@@ -18,7 +18,7 @@
 # > **After this page you can** write coalesced copies and a TiledCopy, move data through shared memory by cp.async and
 # > by TMA with each wait and barrier in its place, and remove bank conflicts with a swizzle.
 # >
-# > **It takes** about 105 minutes, on any machine; speed needs a GPU (sm_80), TMA a Hopper. Without one, the course's
+# > **It takes** about 110 minutes, on any machine; speed needs a GPU (sm_80), TMA a Hopper. Without one, the course's
 # > own measurements are shown. After rung 3 is a good place to stop.
 
 # %%
@@ -146,10 +146,11 @@ show_counts(
 )
 
 # %% [markdown]
-# The naive copy touches 16 times the sectors but takes 24 times as long, since memory moves about 24 times the bytes,
-# reads and writes together. A thread returns to its sector only in its next step, after it has waited for another load;
-# by then neither L1 nor L2 has it. Memory reads grow by a factor of 32: about 15 for loads that miss in L2, and 16 for
-# stores. Presumably L2 reads a sector first if a store changes only a part of it.
+# The naive copy touches 16 times the sectors but takes 24 times as long, since memory moves more than 20 times the
+# bytes. A thread returns to its sector only in its next step, after it has waited for another load. By then L1 has lost
+# the sector: L2 delivers 15 times as many. L2 often has lost it, too; the counts do not say why. So loads can account
+# for no more than 15 times the memory reads, about half of the growth. The other half is presumably due to stores: L2
+# may read a sector first when a store changes only a part of it.
 #
 # Rung 2 on 1 GiB, timed in turns with torch's copy of as many bytes:
 
@@ -162,8 +163,8 @@ show_ladder("05.1")
 # Rung 2 moves no unnecessary byte, and is still far behind torch's copy. The reason is not *where* the loads go but
 # *how few* of them are in flight. The compiler may not move a load above the previous step's store: for all it knows,
 # `dst` and `src` overlap. So each of an SM's 2,048 threads waits for one element of 2 bytes. By Little's law, bytes in
-# flight = bandwidth × latency. How many bytes would it take to read at half of the datasheet's bandwidth? (Reads are
-# half of a copy's bytes.)
+# flight = bandwidth × latency. The cell computes how many bytes it takes to read at half of the datasheet's bandwidth,
+# since reads are half of a copy's bytes:
 
 # %%
 h200 = hardware_of("NVIDIA H200")
@@ -175,7 +176,8 @@ for gpu, copied in (("NVIDIA H200", 2.10e12), ("NVIDIA H100 80GB HBM3", 1.90e12)
     print(f"{gpu}: {latency * 1e9:.0f} ns; {needed / 1024:.1f} KiB instead of {in_flight / 1024:.0f}")
 
 # %% [markdown]
-# Latency grows with the load, so 9 KiB is the least that can be enough.
+# For the H200 the cell takes 2.10 TB/s, from an earlier run; the table's 2.15 give 503 ns and 8.9 KiB. Latency grows
+# with the load, so 9 KiB is the least that can be enough.
 #
 # ## Rung 3: 128 bits at a time
 #
@@ -246,7 +248,7 @@ WIDE_THREADS = 256
 # layouts, `threads` and `values`, so that a warp's accesses take whole sectors and all 256 threads take part. One step
 # of them need not cover the wide tile: the partition repeats it. (The check also compiles it for fp32, where `vector`
 # is 4.) In the kernel, take your part of `src` to `dst`, with every load before the first store, and nothing outside
-# the matrix. How many bytes does an SM with 2,048 threads then have in flight?
+# the matrix.
 
 
 # %%
@@ -295,12 +297,11 @@ for point in all_sweep_results("copy_rungs")[0].points:
 table.fillna("")
 
 # %% [markdown]
-# Either change alone, loads first or vectors, brings at least five sixths of the gain, since either puts more than 9
-# KiB in flight. Beyond that more bytes do not help by themselves: loads first has 112 KiB in flight, vectors have 32
-# and are faster. They need 64 requests where loads first needs 1,792. The wider tile and more threads each add a
-# little.
+# Loads first or vectors, either alone, brings at least five sixths of the gain, since either puts more than 9 KiB in
+# flight. Beyond that more bytes do not help by themselves: loads first has 112 KiB in flight, vectors have 32 and are
+# faster. They need 64 requests where loads first needs 1,792. The wider tile and more threads each add a little.
 #
-# These kernels omit the predicates, and this is another run: rung 2 is 4% faster than above, torch's copy 1%. The ± is
+# These kernels omit the predicates, and this is another run: rung 2 is little more than 1% faster than above. The ± is
 # the spread inside one run.
 #
 # **Keep this:** put enough bytes in flight before any thread waits, and request them in wide accesses, neighboring
@@ -388,8 +389,8 @@ check("05.3", staged)
 # zeros, and a store skips them. Rows must begin at multiples of 16 bytes.
 #
 # An mbarrier counts two things: arrivals of threads, and bytes. Its **phase** completes when none of either is pending,
-# and the arrival count starts over. A wait names the *parity* of a phase, and returns once the latest phase of that
-# parity has completed; on a fresh mbarrier parity 1 counts as completed. Here is one that expects 1 arrival, which
+# and the arrival count starts over. A wait names a *parity*, and returns when the current phase has the other parity. A
+# fresh mbarrier is in phase 0, so a wait for parity 1 returns at once. Here is one that expects 1 arrival, which
 # announces 16 KiB:
 
 # %%
@@ -415,7 +416,7 @@ def for_tma(atom, tile, matrix):
 #
 # | | |
 # |---|---|
-# | `cute.copy(load, from_src, to_tile, tma_bar_ptr=barrier)` | issues the load, by a thread that it elects itself |
+# | `cute.copy(load, from_src, to_tile, tma_bar_ptr=barrier)` | issues the load; elects a thread: not in `elect_one` |
 # | `cute.copy(store, from_tile, to_dst)` | issues the store, likewise |
 # | `cp_async_bulk_commit_group()` | makes the stores issued so far a group |
 # | `cp_async_bulk_wait_group(0, read=True)` | waits until TMA has *read* the tiles of all groups |
@@ -424,11 +425,9 @@ def for_tma(atom, tile, matrix):
 # | `with elect_one():` | one thread of the warp executes this; the others skip it |
 #
 # **Exercise 05.4** (about 7 lines). One warp takes the wide tile from `src` to `dst`, with one arrival, one load and
-# one store; it has initialized the mbarrier already. Make sure that the phase cannot complete before the bytes are
-# announced, that the store does not begin before the tile has arrived, and that the block does not end, and give its
+# one store; it has initialized the mbarrier already. Announce the bytes with the one arrival, so that the phase cannot
+# complete earlier. The store must not begin before the tile has arrived, and the block must not end, and give its
 # shared memory away, while TMA still reads it.
-#
-# Before you write: is this copy, whose threads do next to nothing, faster than the vectorized one?
 
 
 # %%
@@ -522,9 +521,9 @@ print(f"{moved / (h200.bandwidth / h200.sms) * 2e9:.0f} cycles in device memory"
 # **Exercise 05.5** (about 20 lines). Write `transpose_kernel(src, dst, load, store)` and its launch, for sizes that are
 # multiples of 64. `load` copies words from global to shared memory by cp.async, `store` words from shared memory to
 # registers or from registers to global memory; both cover a tile of 64×64 along its rows, with 256 threads. The kernel
-# has no bank conflict, reads and writes whole sectors, and passes one barrier.
-# (`SmemAllocator().allocate_array(dtype, count)` is a pointer, `cute.make_tensor(pointer, layout)` a tensor there, and
-# `cute.make_composed_layout(σ, 0, L)` is σ ∘ L.)
+# has no bank conflict, reads and writes whole sectors, and passes one barrier. At hand:
+# `SmemAllocator().allocate_array(dtype, count)` is a pointer, `cute.make_tensor(pointer, layout)` a tensor there,
+# `cute.make_swizzle(B, M, S)` a swizzle σ, and `cute.make_composed_layout(σ, 0, L)` is σ ∘ L.
 
 
 # %%
@@ -578,21 +577,23 @@ check("05.5", transpose)
 explain("05.5", transpose, shape=(TURN, TURN))
 
 # %% [markdown]
-# Four versions of this kernel: yours is the second row, and the last loads and stores global memory 16 bytes at a time:
+# Four versions of this kernel. Yours is the second row. The last one also uses cp.async, but accesses global memory 16
+# bytes at a time:
 
 # %%
 show_sweep("transposes")
 
 # %% [markdown]
 # Plain layouts reach 1.72 TB/s, 0.36 of the datasheet's bandwidth; bank conflicts allow 0.43. Through registers, the
-# swizzle alone makes the kernel 2.3 times faster. Word by word, cp.async is a little slower than registers. Yours has
-# 0.89 of torch's copy. Accesses of 16 bytes close half of the gap; the other half is unexplained.
+# swizzle alone makes the kernel 2.3 times faster. With 4-byte copies, cp.async is 3% slower than going through
+# registers. Yours has 0.89 of torch's copy. Accesses of 16 bytes, still by cp.async, close about half of that gap; the
+# other half is unexplained.
 #
 # ## What to remember
 #
 # - Memory moves sectors of 32 bytes. Give neighboring threads neighboring elements of a row.
 # - Put enough bytes in flight before the first wait: wide accesses, and all loads before the first store.
-# - cp.async: issue, commit, wait, barrier. The wait covers a thread's own copies, the barrier those of all threads.
+# - cp.async: issue, commit, wait, barrier.
 # - TMA: one thread, a descriptor, a coordinate, and an mbarrier that counts arrivals and bytes.
 #
 # **Next:** [notebook 06](06_cutile_tiles.ipynb), where a compiler chooses threads, shared memory and swizzles for you.

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 80
+#     minutes: 83
 #     summary: GEMMs that are not square bf16, with fp32 through the tensor cores, split-K, and FP8 with 320 rows.
 # ---
 
@@ -16,7 +16,7 @@
 # > has too few tiles, keep a block's accumulators in registers when no power of two fits, and read the report of each
 # > compiler in the chain.
 # >
-# > **It takes** about 80 minutes, in two sittings, on any machine. A GPU adds the speed, a Hopper that of FP8.
+# > **It takes** about 83 minutes, in two sittings, on any machine. A GPU adds the speed, a Hopper that of FP8.
 
 # %%
 import re
@@ -91,8 +91,8 @@ def gemm_fp32(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Consta
 check("08.1", gemm_fp32)
 
 # %% [markdown]
-# **Predict** the relative error of the result with one product of tf32, with your three, and with fp32 units. The cell
-# launches the three kernels on `randn` matrices with K = 64 and with K = 1024:
+# **Predict** the relative error of the result with one product of tf32, with your three, and with fp32 units. The
+# matrices are from `randn`, with K = 64 and with K = 1024:
 
 
 # %%
@@ -112,11 +112,11 @@ for k in (64, 1024):
         print(f"K = {k:4}, {name:11} {(c - exact).norm() / exact.norm():.1e}")
 
 # %% [markdown]
-# One product keeps three decimal digits at either K. With three, the cast's errors are gone: at K = 64, the error is
+# One product keeps three decimal digits at either K. With three, the cast no longer dominates: at K = 64, the error is
 # 3.4 times that of fp32. But on a Hopper it grows 19 times to K = 1024, and fp32's by less than half. A likely reason:
-# fp32 units round each sum, while tensor cores cut it off toward zero, so that these errors add up. (Without a GPU the
-# cell rounds.) For a long K, add the results of shorter runs in fp32 registers, as cuTile does with FP8 below. The
-# speed at 4096³, beside cuBLAS's tf32:
+# fp32 units round each sum, but tensor cores truncate toward zero, so their errors share a sign and add up. (Without a
+# GPU the cell rounds.) For a long K, add the results of shorter runs in fp32 registers, as cuTile does with FP8 below.
+# The speed at 4096³, beside cuBLAS's tf32:
 
 # %%
 show_sweep("tile_fp32")
@@ -124,7 +124,7 @@ show_sweep("tile_fp32")
 # %% [markdown]
 # Three products on tensor cores need 2.3 ms, 16% less than cuBLAS on the fp32 units. One product is 6.5 times as fast.
 # For three, threads also load each tile, split it, and store its parts to shared memory. Notebook 07's kernel is 26
-# times slower than cuBLAS: it spills, and multiplies and adds in separate instructions, as the PTX above does.
+# times slower than cuBLAS: it multiplies and adds in separate instructions, as above.
 
 # %% [markdown]
 # ## Split-K, for few tiles and a long K
@@ -146,8 +146,7 @@ show_k_loop(rows=2, columns=2, steps=9, tile=(0, 1), parts=3)
 #
 # **Exercise 08.2** (about 3 lines). Complete the kernel of the first pass: which steps does a block take? `parts` has
 # the shape (S, M, N) and is fp32; the grid is (tiles of M, tiles of N, S). The steps along K are divided into S runs of
-# equal length, rounded up, so the last parts may be shorter, or empty: an empty part stores zeros. No step may lie
-# outside K, and none may be taken twice.
+# equal length, rounded up, so the last parts may be shorter, or empty: an empty part stores zeros.
 
 
 # %%
@@ -171,9 +170,9 @@ def partial_products(a, b, parts, tm: ct.Constant[int], tn: ct.Constant[int], tk
 check("08.2", partial_products)
 
 # %% [markdown]
-# Take 512×512×65536, in steps of 64. With one part, a step takes 0.30 µs. The cell prints two bounds for each number of
-# parts: the time of the steps that an SM executes in turn, and the time in which memory delivers A and B, and takes and
-# returns the partial results, at the 4.2 TB/s of notebook 05.
+# Take 512×512×65536, in steps of 64. With one part, a step takes 0.30 µs (measured). The cell prints two bounds for
+# each number of parts: the time of the steps that an SM executes in turn, and the time to read A and B and to write and
+# reread the partial results, at the 4.2 TB/s of notebook 05.
 
 # %%
 for parts in (1, 2, 4, 8, 16):
@@ -192,12 +191,13 @@ for parts in (1, 2, 4, 8, 16):
 show_sweep("split_k")
 
 # %% [markdown]
-# 8 parts are best: 64 µs in place of 310, 4.9 times as fast, not 8 times. Up to 4 parts the steps are the limit. At 8,
-# memory needs nearly as long as the steps, and the two overlap only in part.
+# 8 parts are best: 64 µs in place of 310, 4.9 times as fast, not 8 times. The time above the steps' bound grows, 9, 17
+# and 25 µs with 2, 4 and 8 parts: probably due to the second launch, and to memory's time, which overlaps only in part.
 #
-# With 16 parts an SM also executes 128 steps, but in two waves, and the partial results are twice as large. So start
-# with the largest number of parts for which parts × tiles ≤ SMs, and time fewer. 8 · 512 · 512 atomic additions lose
-# all of the gain.
+# With 16 parts an SM also executes 128 steps, but in two waves. Twice the partial results explain only 4 µs of the 24
+# more; the rest is unexplained. So start with the largest number of parts for which parts × tiles ≤ SMs, and time
+# fewer. Atomic additions lose all of the gain. Their time includes filling a matrix with zeros and converting it to
+# bf16.
 #
 # This is a good place to stop.
 #
@@ -208,8 +208,8 @@ show_sweep("split_k")
 # **Accumulation.** Hopper's tensor cores accumulate fp8 products with about 14 bits (measured in DeepSeek-V3's
 # technical report). So by default cuTile adds the result of each step along K to accumulators in ordinary fp32
 # registers. `ct.mma(..., use_fast_acc=True)`, **fast accumulation**, leaves all additions to the tensor cores. The
-# cuBLASLt of this page is asked for it, too. How many stages does the compiler make of each? A stage has 32 KiB, and so
-# has the tile of C that waits for its store:
+# cuBLASLt of this page is asked for it, too. How many stages does each get? A stage takes 32 KiB; the tile of C, kept
+# for its store, another 32:
 
 # %%
 skinny = [TensorSpec((320, 7168), "e4m3"), TensorSpec((32576, 7168), "e4m3"), TensorSpec((320, 32576), "bf16")]
@@ -267,16 +267,17 @@ for tm, tn in [(64, 128), (64, 256), (128, 128), (128, 256), (320, 128)]:
     print(f"{tm:3}×{tn:<3} {loaded / 1e9:.2f} GB to the SMs, useful work at most {busy:4.0%} of the time")
 
 # %% [markdown]
-# The last line loads the fewest bytes: a block that keeps **all 320 rows**. No tile has 320, but a block may have more
-# than one accumulator, and 320 is 256 + 64: two accumulators, two tiles of A, and one tile of B (a **slab**), loaded
-# once and used twice.
+# The cell omits padding, which moves, too: the last table counts 1.06 GB for 128×256. The last line has the fewest
+# bytes: a block that keeps **all 320 rows**. No tile has 320, but a block may have more than one accumulator, and 320
+# is 256 + 64: two accumulators, two tiles of A, and one tile of B (a **slab**), loaded once and used twice.
 #
 # The first operand of `ct.mma` may be A or B. Eight consumer warps are two **warpgroups**; each takes 64 rows of the
 # first operand and up to 256 columns of the second. B's slab of 128 rows gives each warpgroup 64; A's tile of 64 rows
 # would leave one idle. So we take B first: the result is a tile of Cᵀ.
 #
 # Do the accumulators fit? 320·128 over 8 warps are 160 per thread. At the launch each of 384 threads has 168 registers;
-# later the threads that load keep 32 and the others get 232 (`setmaxnreg` in the PTX). `cutile.slabs` is this kernel:
+# later the threads that load keep 32 and the others get 232 (`setmaxnreg` in the PTX). `cutile.slabs` is this kernel.
+# `0, 0, True` below mean: no latency hints, and stores by TMA.
 
 
 # %%
@@ -311,8 +312,9 @@ report(runtime_zero=False)
 # | `ct.mma(…, use_fast_acc=True)` | without it, a second set of accumulators |
 # | `ct.store(…, allow_tma=False)` | a store by TMA takes shared memory from the loop's stages |
 #
-# How do you hide from tileiras that the accumulators start from zero? It sees through arithmetic such as
-# `ct.bid(0) * 0`; try values that only the launch decides. (cuda-tile 1.7.0, tileiras 13.4.)
+# How do you hide from tileiras that the accumulators start from zero? Arithmetic such as `ct.bid(0) * 0` does not fool
+# it; try values that only the launch decides. (cuda-tile 1.7.0, tileiras 13.4.) Your own kernel's report:
+# `print(compile_cutile(gemm_fp8, [*skinny, 128, 128], "sm_90"))`.
 
 
 # %%
@@ -348,14 +350,14 @@ report(runtime_zero=True)
 # The table times the variants in turn with cuBLASLt. Each indented row is *slabs of 128*, which starts from 0, with the
 # named changes. *Latency 3, 6* are `latency=` hints, which ask for a deeper pipeline: 6 on the load of A's 256 rows, 3
 # on the other two. *busy* is the percentage of an SM's cycles in which its tensor cores work, *to_SMs* the bytes that
-# arrive at the SMs. Both are from runs under Nsight Compute, at other clocks: ignore small differences in *busy*.
+# arrive at the SMs. Both were counted under Nsight Compute, at other clocks.
 
 # %%
 show_sweep("tile_fp8", busy=TENSOR_BUSY, to_SMs=TO_SMS).iloc[[1, 2, 3, 6, 7, 8, -1]]
 
 # %% [markdown]
-# Tiles of 128×256 keep the tensor cores busy, but a sixth of their work is padding. Tiles of 64×256 have no padding,
-# but load 1.47 GB and reach 0.83. Slabs that start from 0 load 2.37 GB, 1.55 more than without spills. A run-time
+# Tiles of 128×256 keep the tensor cores busy, but a sixth of their work is padding. Tiles of 64×256 pad no rows;
+# they load 1.47 GB, and reach 0.83. Slabs that start from 0 load 2.37 GB, 1.55 GB more than without spills. A run-time
 # zero removes the spills, and the kernel reaches 0.88. A deeper pipeline brings it to 0.97, whether it comes from
 # latency hints or from stores that leave it the shared memory.
 #
@@ -363,7 +365,6 @@ show_sweep("tile_fp8", busy=TENSOR_BUSY, to_SMs=TO_SMS).iloc[[1, 2, 3, 6, 7, 8, 
 #
 # - Cast *tiles* to tf32, not matrices. Three products of tf32 tiles lose almost nothing in the cast; for a long K the
 #   additions are the larger error.
-# - Cutting K gives more blocks, and partial results that must be added.
 # - A block's share of C need not be a power of two: give the block several accumulators.
 # - When a kernel is slower than it should be, read the report of each compiler in the chain.
 #
@@ -373,13 +374,14 @@ show_sweep("tile_fp8", busy=TENSOR_BUSY, to_SMs=TO_SMS).iloc[[1, 2, 3, 6, 7, 8, 
 #
 # <details><summary>1. Why does a fourth product of tf32 tiles gain nothing?</summary>
 #
-# The product of the two low parts is at most 2⁻²² of the whole, less than the error of the additions.
+# One product's error above is 2.9e-04, about 2.1e-04 for each cast. So the two low parts' product is about 4e-08 of the
+# whole, less than fp32's error, 1.1e-07.
 #
 # </details>
 #
 # <details><summary>2. C has 40 tiles of 128×128, K has 64 steps, and the GPU 132 SMs. How many parts?</summary>
 #
-# 132 // 40 = 3: 120 blocks in one wave. Each part has ⌈64 / 3⌉ = 22 steps, the last 20.
+# 132 // 40 = 3, of at most ⌈64 / 3⌉ = 22 steps.
 #
 # </details>
 #
