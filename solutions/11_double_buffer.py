@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 90
+#     minutes: 100
 #     summary: The next tile travels while this one is multiplied; then the same again, in registers.
 # ---
 
@@ -11,13 +11,13 @@
 # The GEMM of notebook 10 loads a tile, waits, computes, and loads the next one. While a block loads, it multiplies
 # nothing; while it multiplies, none of its loads is in flight. This page gives shared memory a second buffer, so that
 # the next tile arrives while this one is multiplied. Then it does the same one level closer to the tensor cores, with
-# registers. The first picture promises ×1.5, and an H200 gives ×1.11; the page measures why.
+# registers. The first picture promises ×1.5, and an H200 gives ×1.11; the page measures most of the difference.
 #
 # > **After this page you can** predict the time of a pipeline from its parts, for one block on an SM and for several,
 # > write a double-buffered loop and say which barriers it needs, fetch registers ahead across the end of a tile, and
 # > write a pipelined kernel of your own.
 # >
-# > **It takes** about 90 minutes, on any machine. A GPU from sm_80 on times your loops.
+# > **It takes** about 100 minutes, on any machine. A GPU from sm_80 on times your loops.
 
 # %%
 from contextlib import suppress
@@ -35,18 +35,18 @@ from tutorlib.kernels.ampere import GemmConfig, Steps, main_loops as course, mak
 # %% [markdown]
 # ## The idea, in time
 #
-# The picture has a row for each buffer (*buf*) and one for the arithmetic (*math*). Dots are *latency*: the copy is
-# issued and nothing has arrived. Gray is the *transfer*: the tile arrives. A color is a tile, pale while it waits. As
-# at the end of page 10, two blocks share an SM: each has buffers of its own, and they take turns at the memory and the
-# tensor cores. Above, each block has one buffer, and below, two:
+# The picture has a row for each buffer (*buf*) and one for the arithmetic (*math*). Dots: the copy is issued and
+# nothing has arrived, because of the *latency* or because the memory is busy with another tile. Gray is the
+# *transfer*: the tile arrives. A color is a tile, pale while it waits. As at the end of page 10, two blocks share an
+# SM. Each has buffers of its own, and they take turns at the memory and the tensor cores. Above, each block has one
+# buffer, and below, two:
 
 # %%
 show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=8, blocks=2) for stages in (1, 2)))
 
 # %% [markdown]
-# With two buffers, both of a block's first copies are issued at the start, and its third as soon as its first tile has
-# been multiplied. The SM then takes 3 ticks for a tile instead of 4.5: ×1.5. The sliders show a block that is alone.
-# When does a third buffer help, and when does no number of buffers?
+# With two buffers, a block issues its first two copies at the start, and its third as soon as its first tile has been
+# multiplied. The SM then takes 3 ticks for a tile instead of 4.5: ×1.5. The sliders show a block that is alone:
 
 # %%
 explore_timeline(stages=2, latency=4, transfer=2, compute=3)
@@ -54,11 +54,12 @@ explore_timeline(stages=2, latency=4, transfer=2, compute=3)
 # %% [markdown]
 # ## When is a buffer free?
 #
-# Before the loop, the **prologue** issues the loads that need not wait. In the loop, a load may overwrite a buffer only
-# after *all* threads of the block have read it, so a barrier must come between. There are two schedules. With **two
-# barriers a tile** (upper picture), one says that the tile has arrived, and the other, after the arithmetic, that its
-# buffer is free; the next load into it is issued at once. With **one barrier a tile** (lower picture), the load is
-# issued behind the barrier that says that a tile has arrived. Which buffer is free there, and why?
+# In the loop, a load may overwrite a buffer only after *all* threads of the block have read it, so a barrier must
+# come between. There are two schedules. With **two barriers a tile** (upper picture), one says that the tile has
+# arrived, and the other, after the arithmetic, that its buffer is free; the next load into it is issued at once. With
+# **one barrier a tile** (lower picture), the load is issued behind the barrier that says that a tile has arrived. The
+# **prologue**, before the loop, issues the loads of the first *stages* tiles with two barriers, and of *stages* − 1
+# with one. Which buffer is free behind the one barrier, and why?
 
 # %%
 show_timeline(*(Timeline(2, latency=4, transfer=2, compute=3, tiles=6, at_once=at_once) for at_once in (True, False)))
@@ -93,9 +94,6 @@ check("11.1", period)
 # In the example a tile takes 4.5 ticks with two barriers and 6 with one. Where the arithmetic takes longer than latency
 # + transfer, both schedules take *compute*, and the second barrier gains nothing.
 #
-# A further buffer shortens only the round. Once the arithmetic or the transfer is the slowest, no number of buffers
-# helps.
-#
 # </details>
 #
 # ## Double buffering
@@ -112,9 +110,7 @@ check("11.1", period)
 # - K may have any number of tiles, also one. The loop over K tiles is not unrolled.
 #
 # The calls are those of 10.2; a group of copies may be empty. Inside a `@cute.jit` function, `if` works with a
-# condition that is known only at run time.
-#
-# **Predict:** on a GPU the check times your loop at 4096³. How much faster than notebook 10's loop is it?
+# condition that is known only at run time. On a GPU the check times your loop at 4096³.
 
 
 # %%
@@ -159,12 +155,12 @@ show_fetches(tiles=3, k_blocks=4)
 #
 # - each K block is fetched once, while the K block before it is multiplied, also across the end of a tile. In the last
 #   step, which has no next tile, one idle fetch does no harm, if its operands are never multiplied;
-# - the next tile is in flight while this one is multiplied, as in 11.2;
+# - the load of the next tile is issued when a step begins, before its first K block;
 # - one barrier before the loop and one a tile; the loop over K tiles is a plain `range`.
 #
-# Three questions lead to it. Which fetch needs the next tile, so where must the wait be? Why does that one barrier also
-# say that the buffer of the old tile is free? What must have arrived before the loop begins? A tile's last K block is
-# known at compile time: test for it with `if cutlass.const_expr(…)`.
+# Three questions lead to it. Which fetch needs the next tile, so where must the wait be? Why does that one barrier
+# also say that the buffer of the old tile is free? What must have arrived before the loop begins? A tile's last K
+# block is known at compile time: test for it with `if cutlass.const_expr(…)`.
 
 
 # %%
@@ -232,9 +228,9 @@ for swept in all_sweep_results("gemm_parts"):
 #   fetching ahead fills nearly all.
 # - For one block, *1 in flight* is latency + transfer, and *3 in flight* the transfer.
 #
-# `period` treats these parts as if none slowed another down, so expect the loops to take longer. Which arithmetic does
-# a loop have? 11.3 fetches ahead by itself. For the others, look at the machine code: the mmas that follow a tile's
-# last ldmatrix already have their operands.
+# `period` treats these parts as if none slowed another down, so expect the loops to take longer. Which of the two
+# arithmetic rows belongs to which loop? 11.3 fetches ahead by itself. For the others, count in the machine code the
+# mmas that follow a tile's last ldmatrix: these already have their operands.
 
 # %%
 SQUARE = [TensorSpec((4096, 4096), "bf16")] * 3
@@ -245,9 +241,9 @@ with suppress(NotImplementedError):  # until you have written double_buffer
         print(f"{name}: {compiled.registers} registers, {after.count('HMMA')} of 128 mmas after the last ldmatrix")
 
 # %% [markdown]
-# In page 10's loop the compiler fetches ahead: after the last ldmatrix it has more than a K block of 32 mmas left. In
-# 11.2's loop it does not; we do not know why. That saves registers: an SM's 65,536 are enough for two blocks of 128
-# threads of page 10's loop, and for three of 11.2's.
+# In page 10's loop the compiler fetches ahead: after the last ldmatrix more than a K block of 32 mmas is left. In
+# 11.2's loop it does not; this page cannot say why. That saves registers: an SM's 65,536 are enough for two blocks of
+# 128 threads of page 10's loop, and for three of 11.2's.
 #
 # **Predict:** which of the loops are limited by the round of a buffer, where a block is alone, and where several share
 # an SM?
@@ -273,19 +269,25 @@ with suppress(NotImplementedError):  # until you have written period
                 print(f"{loop:26} {blocks} on an SM: {took}  {gain}")
 
 # %% [markdown]
-# The round limits the loop with one buffer always, and those with two when their block is alone. So from ×1.5 to ×1.11:
+# In the pictures' ticks one barrier, too, gives ×1.5. By `period`, the round limits the loop with one buffer always,
+# and those with two when their block is alone. So from ×1.5 to ×1.11:
 #
-# - **A second block does what a second buffer does.** Two blocks with one buffer each share the round: 1,055 cycles by
-#   the model. With two buffers, fetched ahead, the arithmetic limits: 760. So by the model a second buffer gains ×1.39.
-# - **The parts slow each other down.** Where the arithmetic limits, a tile takes 201 to 222 cycles more than the model
-#   says; in page 10's loop with two blocks, 82 more. What is left of ×1.39 is ×1.18. The model leaves out
-#   shared memory, where copies and fetches meet. By page 10's report a tile's copies take 256 wavefronts and its
-#   ldmatrix 512. But 768 cycles are hardly more than the arithmetic's 760, so this count does not explain the 200.
-# - **11.2 fetches as needed**, and so loses nearly all of this gain: ×1.03. A third block on the SM fills some of its
-#   pauses: ×1.09, and at 4096³ it was ×1.11.
-# - **11.3's loop, alone on an SM, is slower than 11.2's.** It waits for a tile *before* it multiplies the last K block
-#   of the tile before, and issues the next load *after* it. So its round is longer by a K block's arithmetic, 765 / 4 =
-#   191 cycles: 1,541 of the 1,670 measured. A third buffer halves that round; notebook 13 adds it.
+# - **A second block does what a second buffer does.** Two blocks with one buffer each share the round: 1,055 cycles
+#   by the model.
+# - **11.3's round is longer than `period` says.** The loop waits for a tile *before* it multiplies the last K block
+#   of the tile before, and issues the next load *after* it. So a K block's arithmetic is part of the round: 1,350 +
+#   765 / 4 = 1,541 cycles. Issued right behind the barrier, the load would not wait for it. A block alone took 1,670,
+#   more than 11.2's 1,445. Two blocks share the round: 770 cycles, slightly more than the arithmetic's 760. So a
+#   second buffer should gain 1,055 / 770 = ×1.37.
+# - **The parts slow each other down.** Two blocks of 11.3's loop took 961 cycles, 191 more than these 770. So the
+#   loop gains ×1.18 of the possible ×1.37. The cause is open: the model leaves out shared memory, where copies and
+#   fetches meet.
+# - **11.2 fetches as needed**, so two blocks gain ×1.03. A third fills some of their pauses: ×1.09, and at 4096³ it
+#   was ×1.11.
+#
+# The same record has two more loops. 11.2 with *two* barriers takes 1,426, 1,059 and 990 cycles with one, two and
+# three blocks: 1 to 5% fewer. The model expects this only of a block alone. 11.3 with a *third* buffer, notebook 13's
+# loop, takes 984 where a block is alone; with two blocks it gains next to nothing: 956.
 #
 # ## Your kernel
 #
@@ -297,8 +299,8 @@ with suppress(NotImplementedError):  # until you have written period
 # c (M, 1), all row-major bf16; M and K are multiples of 64. It accumulates in fp32. The given lines let eight lanes
 # share 128 bytes of a row: piece j of a row is `pieces[0, None, j]`, 8 elements, and `vector` is b in such pieces.
 #
-# - `a` goes through shared memory in 16-byte cp.async, with two buffers: while a tile is summed, the next one is in
-#   flight.
+# - A tile is 64 columns of the block's 16 rows. `a` goes through shared memory in 16-byte cp.async, with two buffers:
+#   while a tile is summed, the next one is in flight.
 # - Each element of `a` is copied once, and read from shared memory once, without a bank conflict.
 # - **There is no barrier**, so no thread may read what another thread has copied.
 #
@@ -382,8 +384,6 @@ else:
     print("not run: no GPU here")
 
 # %% [markdown]
-# Your kernel reads weights at nearly torch's rate.
-#
 # ## What to remember
 #
 # - A second buffer turns *load, wait, compute* into *issue the next load, compute this tile*.
@@ -394,8 +394,8 @@ else:
 #
 # ## Test yourself
 #
-# <details><summary>1. One block, latency 8, transfer 2, compute 3, two barriers a tile. From how many buffers on does
-# one more bring nothing? And with one barrier?</summary>
+# <details><summary>1. One block, latency 8, transfer 2, compute 3, two barriers a tile. Beyond how many buffers does
+# another gain nothing? And with one barrier?</summary>
 #
 # With two, a round is 13, and 13 / stages ≤ 3 from 5 stages on. With one, 10 / (stages − 1) ≤ 3 from 5 stages on, too.
 #
@@ -412,7 +412,6 @@ else:
 # <details><summary>3. The course's loop commits a group in the last step, too, though that group is empty.
 # Why?</summary>
 #
-# So that a wait means the same in every step. With `wait_group(0)` the empty group makes no difference; with more
-# stages, where the newest groups may remain in flight, it does.
+# So that a wait means the same in every step. With `wait_group(0)` that makes no difference; with more stages it does.
 #
 # </details>

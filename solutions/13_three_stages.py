@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 100
+#     minutes: 110
 #     appendix: 18
 #     summary: A main loop for any number of stages, what a stage costs, the order of a step, and a column-major A.
 # ---
@@ -15,7 +15,7 @@
 # > **After this page you can** write a pipeline of any depth, say what a stage costs and where it pays, read the order
 # > of a loop in machine code, and bring a column-major operand to the tensor cores.
 # >
-# > **It takes** about 100 minutes, on any machine; its appendix about 18 more. A GPU times the kernels. After *Where a
+# > **It takes** about 110 minutes, on any machine; its appendix about 18 more. A GPU times the kernels. After *Where a
 # > stage pays* is a good place to stop.
 
 # %%
@@ -76,8 +76,8 @@ show_timeline(*(Timeline(n, latency=6, transfer=1, compute=3, tiles=8, at_once=F
 # **Exercise 13.1** (about 23 lines). Write `multistage(steps)` for any `steps.stages` from 2 on, with the calls of
 # notebook 11.
 #
-# - While a tile's second and later K blocks are multiplied, the next STAGES − 1 tiles (or as many as are left) are in
-#   flight.
+# - When a tile's second K block is multiplied, the loads of the next STAGES − 1 tiles (or of as many as are left)
+#   have been issued.
 # - Registers are fetched one K block ahead, as in 11.3, and there is one barrier a tile. The loop is a plain `range`.
 # - It is right for 2, 3, 4 and 5 stages, for two and four K blocks in a tile, and where K has fewer tiles than there
 #   are stages. The simulator tries all of these.
@@ -122,8 +122,10 @@ check("13.1", multistage)
 # Commit in *every* step, also where nothing is left to load. Then the newest STAGES − 2 groups are always those after
 # tile *k* + 1.
 #
-# A small block with three stages and eight K tiles, simulated. Find the prologue: two tiles (C) in two groups (c), one
-# wait (w), the barrier (|) and the first fetch (R). Which steps load nothing, and do they commit a group?
+# A small block with three stages and eight K tiles, simulated. Find the prologue: two tiles (C) in two groups (c),
+# one wait (w), the barrier (|) and the first fetch (R). Which steps load nothing, and do they commit a group? The
+# last fetch is idle, as in 11.3: after tile 7 it reads the next buffer, which still has tile 5. It takes 64 of the
+# 1,088 wavefronts of ldmatrix.
 
 # %%
 a, b = (torch.randn(64, 256).bfloat16() for _ in range(2))
@@ -131,7 +133,7 @@ c = torch.zeros(64, 64).bfloat16()
 explain(make_gemm(GemmConfig((64, 64, 32), stages=3), course.multistage), a, b, c, banks=False)
 
 # %% [markdown]
-# The speed of this step, with three stages of 128×128×64, beside notebook 11's loop:
+# The speed of 13.1 with three stages of 128×128×64, its blocks in raster order, beside notebook 11's loop:
 
 # %%
 show_ladder("11.3", "13.1")
@@ -174,7 +176,7 @@ def blocks_per_sm(sm, smem_bytes, registers, threads):
 check("13.2", blocks_per_sm)
 
 # %% [markdown]
-# Now the configurations. The compiler reports the registers; the rest is arithmetic. Which limit applies where?
+# Now the configurations. The compiler reports the registers; the rest is arithmetic.
 
 # %%
 SQUARE = [TensorSpec((4096, 4096), "bf16")] * 3
@@ -200,9 +202,8 @@ for config in CONFIGS:
 #
 # ## Where a stage pays
 #
-# **Predict**, from this table and the purpose of a stage: what fills the pause while a block waits for its tile? At
-# 4096³ the third stage of 128×128×64 gained nothing. Will it where C is 1024×1024 and has 64 tiles, and the GPU 132
-# SMs? In TFLOP/s:
+# **Predict**: what fills the pause while a block waits for its tile? Will a third stage of 128×128×64 gain for a C of
+# 1024×1024, whose 64 tiles leave half of the 132 SMs idle? In TFLOP/s:
 
 # %%
 show_speeds("gemm_depth")
@@ -215,18 +216,17 @@ show_speeds("gemm_depth")
 # the third pays a little even beside another block. The fourth leaves one block on an SM where there were two. A tile
 # of K = 32 is multiplied in half the time, so the same number of stages bridges half the latency, and the fourth pays.
 #
-# **A pause is filled by another tile of your own, or by another block.** Both need room on the SM: a stage takes
-# buffers, a block buffers and registers.
+# **A pause is filled by another tile of your own, or by another block.**
 #
-# Now change the tile. Here is the course's loop at 4096³; the second line in a box is warps × blocks on an SM.
-# **Predict**: which rows gain from a third stage?
+# Now change the tile. Here is 13.1's loop at 4096³, with its blocks in page 12's groups of 8 rows; the second line in
+# a box is warps × blocks on an SM. Which rows gain from a third stage?
 
 # %%
 show_figure("gemm_stages")
 
 # %% [markdown]
-# Short K tiles gain most, and at equal K a block alone gains more. To test this on every row, multiply the blocks on an
-# SM, at three stages, by the K of a tile:
+# Short K tiles gain most, and at equal K a block alone gains more. To sum up, at 4096³, multiply the blocks on an SM,
+# at three stages, by the K of a tile:
 #
 # | tile | blocks × K | gain of the third stage |
 # |---|---|---|
@@ -237,10 +237,12 @@ show_figure("gemm_stages")
 # | 128×64×64 | 3 × 64 = 192 | +1% |
 # | 64×64×64 | 4 × 64 = 256 | 0% |
 #
-# The less K an SM's blocks have together, the more a third stage brings; from 128 on it brings nothing. This does not
-# tell which tile is best: 64×64 has the most blocks on an SM and the lowest speed at three stages.
+# In this figure, the less K an SM's blocks have together, the more a third stage brings; from 128 on it brings
+# nothing. Other sizes differ: in the table before, 1 × 64 gains 65% where K is 8192, and 2 × 64 gains 8% where K is
+# 256.
 #
-# The next two sections use the framed box, 128×256×32 with four stages, and page 12's groups of 8 rows.
+# The next two sections use the framed box, 128×256×32 with four stages, and the same groups of 8 rows. Here it has
+# 479 TFLOP/s; measured again for the next table, it has 482.
 #
 # ## The order of a step
 #
@@ -274,11 +276,11 @@ print(step(course.multistage))
 # **Exercise 13.3** (about 25 lines, few of them new). Write `loads_moved(steps)`, 13.1's loop in another order: at
 # least 16 mmas come between K block 1's last ldmatrix and the first mma of K block 1. A step's copies stay together,
 # before its barrier; the number of instructions stays. Try yours with `print(step(loads_moved))`. A GPU times it at
-# 4096³; the last point takes 95% of the course's speed.
+# 4096³; the last point needs 95% of the course's speed.
 #
-# The course's loop also has no `if` around its load: where no tile is left, it loads the last one again, into the free
-# buffer, and waits for these copies after the loop. You may keep the `if`. **Predict**: which matters more, the order
-# or the `if`?
+# The course's loop also has no `if` around its load: where no tile is left, it loads the last one again, into the
+# free buffer, and waits for these copies after the loop. You may keep the `if`. **Predict**: which matters more, the
+# order or the `if`?
 
 
 # %%
@@ -322,8 +324,8 @@ check("13.3", loads_moved)
 show_speeds("gemm_loops")
 
 # %% [markdown]
-# Neither change predicts the two together: the order alone gains at most 1%, removing the `if` alone loses 2 to 3%, and
-# both together gain 4 to 5%. This page cannot say why. So measure a combination; do not add up single gains.
+# The gains do not add up: the order alone gains at most 1%, removing the `if` alone loses 2 to 3%, and both together
+# gain 4 to 5%. This page does not explain why.
 #
 # In the figure *13 tuned* is 13.1's loop in the framed box. *13 loads spread* has tiles of 128×256×64 and three stages.
 # It has no `if`, and issues A's loads after the first K block's mmas and B's after a later block's:
@@ -333,16 +335,17 @@ show_figure("gemm_ladder_13")
 
 # %% [markdown]
 # cuBLAS, with other instructions, exceeds the dotted line of mma.sync alone: notebook 14 has these. For a plain GEMM
-# use cuBLAS: the fastest loop in the figure has 0.64 of its speed at 4096³, and 0.61 at 1024³. Write your own where the
-# GEMM is not plain: the epilogue transforms C before it leaves the registers, two GEMMs share a tile (attention), or an
-# operand has a form that no library takes.
+# use cuBLAS. At 4096³ the fastest loop in the figure, *13 loads spread*, has 0.64 of its speed. At 1024³ that loop
+# has 0.41, and the fastest, *13 three stages*, 0.61. Write your own where the GEMM is not plain: the epilogue
+# transforms C before it leaves the registers, two GEMMs share a tile (attention), or an operand must be decoded on
+# its way to the registers.
 #
 # ## A column-major A
 #
-# So far K was contiguous in A. An image is stored as (channels, pixels), one channel after the other. A 1×1 convolution
-# multiplies each pixel's channels by a weight (out, in): C = Xᵀ · Wᵀ, and Xᵀ, (pixels, channels), has its *pixels*
-# contiguous. Its layout is (M, K):(1, M). CuTe calls such an A **M-major**, and the one of the earlier pages
-# **K-major**. Transposing it in memory first would read and write all of A once more.
+# So far K was contiguous in A. An image is stored as (channels, pixels), one channel after the other. A 1×1
+# convolution multiplies each pixel's channels by a weight (out, in): C = Xᵀ · Wᵀ, and Xᵀ, (pixels, channels), has its
+# *pixels* contiguous. Its layout is (M, K):(1, M). CuTe calls such an A **M-major**, and the one of the earlier pages
+# **K-major**. cuBLAS takes both, and so can your loop.
 #
 # Only A's way to the registers changes. Here is the K-major way, for K tiles of 32: the layout of the buffers, the
 # tiled copy, and ldmatrix.
@@ -406,8 +409,9 @@ check("13.4", m_major)
 show_ladder("13.3", "13.4")
 
 # %% [markdown]
-# 13.4 runs in 13.1's loop, whose 482 TFLOP/s in the table of four loops are 285 µs. So a column-major A costs 7%. Its
-# accesses take no more than they need, as the check counts; the cause is open.
+# 13.4 runs in 13.1's loop. With a K-major A, the same tile and the same order, that loop has 482 TFLOP/s in the table
+# of four loops, which are 285 µs. So a column-major A costs 7%. Its accesses take no more than they need, as the
+# check counts; the cause is open.
 #
 # ## What to remember
 #
@@ -416,8 +420,6 @@ show_ladder("13.3", "13.4")
 # - Stages pay most where tiles are short along K and where a block is alone on its SM: a small C, notebook 12's last
 #   wave, a large tile.
 # - The compiler moves instructions, but not ldmatrix across a copy into shared memory: their order in a step is yours.
-# - For an M-major A three things change: the vectors of the copy, the atom in shared memory, and `ldmatrix`, which
-#   transposes.
 #
 # ## Test yourself
 #
@@ -439,8 +441,8 @@ show_ladder("13.3", "13.4")
 # <details><summary>3. You double the stages, and the kernel gets slower. Name two reasons that you can check without a
 # GPU.</summary>
 #
-# One block fewer fits on an SM: put the new shared memory into 13.2's formula. Or a thread needs more registers, until
-# fewer warps fit or the kernel spills: the compiler reports both.
+# One block fewer fits on an SM: use 13.2's formula. Or a thread needs more registers, and fewer warps fit or the kernel
+# spills: the compiler reports both.
 #
 # </details>
 
