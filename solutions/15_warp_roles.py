@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 110
+#     minutes: 115
 #     summary: Warps with roles, persistent blocks, clusters and stream-K, each written, then measured beside cuBLAS.
 # ---
 
@@ -10,13 +10,13 @@
 #
 # In notebook 14's kernel the tensor cores are idle at three places: at the start of each tile of C, at its end, and in
 # the last wave of tiles, where SMs have no tile left. This page closes these gaps and leaves the arithmetic as it is.
-# Whether that pays depends on how long a gap is beside the work, and you will count that before you measure it.
+# Whether that pays depends on how long a gap is beside the work.
 #
 # > **After this page you can** give warps roles and registers, keep a block busy from its first tile to its last, free
 # > a stage across a cluster, hand accumulators from one block to another, and count which of these pays at a given
 # > size.
 # >
-# > **It takes** about 110 minutes, on any machine; after 15.2 is a good place for a break. Without a Hopper GPU the
+# > **It takes** about 115 minutes, on any machine; after 15.2 is a good place for a break. Without a Hopper GPU the
 # > kernels are simulated; with one they are timed.
 
 # %%
@@ -39,7 +39,7 @@ from tutorlib.kernels.hopper import HopperConfig, Parts
 # hatched while they are idle. Orange is the epilogue, in which a warpgroup rounds and stores.
 #
 # A tick is the time to multiply a K tile. Drawn are 8 K tiles for each tile of C (64 at 4096³) and a ring of 4 stages.
-# The first bytes take 3 ticks, the epilogue 3.
+# The first bytes take 3 ticks. The epilogue, also 3, is exaggerated: page 16 fits 0.3.
 
 # %%
 show_roles("plain")
@@ -102,8 +102,7 @@ show_roles("cooperative")
 # His consumers carry their state from tile to tile. With four stages his kernel is right at 2048³, 4096³ and 8192³. At
 # 4160³ it hangs.
 #
-# **Exercise 15.1** (about 7 lines). For which K is his kernel right? And with 3 stages and 5 K tiles in a tile, in
-# which stage and with which producer phase must the second tile begin? Then write `produce_tiles(tiles, loads)` for the
+# **Exercise 15.1** (about 7 lines). For which K is his kernel right? Then write `produce_tiles(tiles, loads)` for the
 # producer warp: it loads all K tiles of all tiles of the block, and between two tiles it waits for nothing but an empty
 # stage.
 #
@@ -140,8 +139,7 @@ check("15.1", produce_tiles)
 # A new state, stage 0 and phase 1, is right for a block's first tile. For the next ones, the tile before must end after
 # an even number of rounds of the ring: with four stages, after a multiple of 8 K tiles, 512 of K. At 4160³ a tile has
 # 65. The second tile's first load goes to stage 0 with phase 1, which counts as complete although K tile 64 there may
-# be unread. Over two tiles stage 1 is filled 32 times and waited for 33 times: the last wait never ends. With 3 stages
-# and 5 K tiles the second tile begins in stage 2 with phase 0.
+# be unread. Over two tiles stage 1 is filled 32 times and waited for 33 times: the last wait never ends.
 #
 # ## The other gap: the epilogue
 #
@@ -159,16 +157,17 @@ show_roles("deferred stores")
 #   `first`, a Python `True` or `False`: discard the old accumulators
 # - `multiply.retire(pending, state)` waits until at most `pending` groups are in flight, then arrives at `empty` of
 #   that state's stage
-# - `multiply.stages`; `tiles` as in 15.1; `state.clone()` is a copy
+# - `multiply.stages`; `tiles` as in 15.1; `state.clone()` is a copy: `retire` frees the stage of an earlier step than
+#   the one just issued
 # - `out.round_and_store(number)` is the epilogue of a tile. It is also two calls: `out.round(number)` frees the
 #   accumulators and keeps the rounded tile in registers; `out.store(number)` stores it
 # - `out.drain()`, once at the end, waits until TMA has read the block's shared memory
 #
 # **Exercise 15.2** (about 19 lines). Write `consume_tiles(tiles, multiply, out, defer)`. As in notebook 14, one group
 # stays in flight while the next one is issued, and a stage is freed as soon as its wgmmas have read it, never earlier.
-# The ring goes on into the next tile, so every stage must be freed. If `defer` is False, each tile has its epilogue
-# when it is complete. If it is True, every tile but the block's last is stored while the next tile's first wgmmas run.
-# Which tile is different? `defer` is known at compile time: `if cutlass.const_expr(defer):` leaves no branch in the
+# The ring goes on into the next tile, so every stage must be freed, a tile's last one too. If `defer` is False, each
+# tile has its epilogue when it is complete. If it is True, every tile but the block's last is stored while the next
+# tile's first wgmmas run. `defer` is known at compile time: `if cutlass.const_expr(defer):` leaves no branch in the
 # kernel.
 
 
@@ -203,7 +202,7 @@ def consume_tiles(tiles, multiply, out, defer: cutlass.Constexpr):
 check("15.2", consume_tiles)
 
 # %% [markdown]
-# On the course's H200 this check's kernel runs 4096³ about 1% faster than cuBLAS. Notebook 14's was 2% slower.
+# On the course's H200 this check's kernel runs 4096³ about 1% faster than cuBLAS. Notebook 14's was 3% slower.
 #
 # ## Clusters
 #
@@ -234,7 +233,8 @@ show_multicast((2, 2), (128, 256))
 #     cute.arch.mbarrier_arrive(ring.empty + stage, ring.first + lane)
 # ```
 #
-# `ring.first` is the rank of the block that the drawing calls 0.
+# `ring.first` is the rank of the block that the drawing calls 0. It is not 0 where several such groups form one
+# cluster, as in page 16's split-K.
 #
 # **Exercise 15.3** (about 2 lines). It is right in clusters of 2×1 and of 1×4, and in 2×2 stages are overwritten before
 # they are read. Which arrivals are wrong there? Mend it; `ring.block` is this block's (*m*, *n*).
@@ -269,8 +269,9 @@ check("15.3", free_stage)
 show_work({"whole tiles": course.whole_tiles, "stream-K": course.stream_k}, clusters=4, tiles=6, k_tiles=6)
 
 # %% [markdown]
-# The fp32 accumulators of a tile of 128×256 are 128 KiB, written to L2 by one block and read back by another. So the
-# kernel cuts only the tiles of the last wave, or of the last two if the last is less than half full.
+# The drawing also cuts a tile of the first wave. But the fp32 accumulators of a tile of 128×256 are 128 KiB, written to
+# L2 by one block and read back by another. So the kernel cuts only the tiles of the last wave, or of the last two if
+# the last is less than half full.
 #
 # The block that has the tile's last K tiles adds. The two blocks share no barrier, so each giving warp has a **flag**
 # in global memory, 0 at first. Two rules of [PTX's memory
@@ -334,23 +335,32 @@ check("15.4", hand_over)
 # mbarrier in a loop, instead of a wait that may suspend it. *Tile order*: bands of columns instead of rows, every other
 # one backwards.
 #
-# **Predict** at 4096: which lever gains most? And what does *multicast* bring? In a cluster of 2×1 a block asks L2 for
-# 32 KiB in each step, instead of 48.
+# Count first, in K tiles of one SM:
 #
-# Dots show depth: a row adds one lever to its parent, the nearest row above with one dot fewer. *plain* is notebook
-# 14's kernel. A cell has the speed as a fraction of cuBLAS's and its spread. The last percentage is the gain over the
-# parent, left out where it is within the noise. The last two rows are for page 16.
+# | | 2048 | 4096 | 8192 |
+# |---|---|---|---|
+# | time of all its waves | 32 | 4 · 64 = 256 | 16 · 128 = 2,048 |
+# | gaps between two tiles | none | 3 | 15 |
+# | idle in the last wave, on average | 1.0 | 7.8 | 62.1 |
+#
+# Suppose that first bytes take 2 K tiles, an epilogue 0.3, and a hand-over of stream-K 10. **Predict** at each size:
+# which lever gains most, and where does stream-K lose?
+#
+# *plain* is notebook 14's kernel. Each row adds one lever to its parent, the nearest row above with one dot
+# fewer. A cell has the speed as a fraction of cuBLAS's, its spread, and the gain over the parent unless it is within
+# the noise. The last two rows are for page 16.
 
 # %%
 show_levers()
 
 # %% [markdown]
-# - **Persistent blocks** gain 3.0% at 4096 and 1.0% at 8192. An SM goes on to a next tile 3 times at 4096 and 15 times
-#   at 8192. Each time it saves 1 to 2 µs. A K tile takes 0.7 µs, so this is about the wait for the first bytes. At 2048
-#   there is no next tile. Roles alone gain nothing; they make this possible.
-# - **Multicast** gains nothing: a third fewer bytes from L2 make no step shorter, so at this tile L2 is not the limit.
-# - **Deferred stores** stay within the noise: beside 32 to 128 K tiles an epilogue is short.
-# - **Stream-K** gains at 8192 and loses at 4096 and 2048. The next section counts why.
+# - **Persistent blocks** gain 3.0% at 4096 and 1.0% at 8192. The count gives 6 of 256 K tiles, 2.3%, and 30 of 2,048,
+#   1.5%. Roles alone gain nothing; they make this possible.
+# - **Multicast** gains nothing. A block of a 2×1 cluster asks L2 for 32 KiB in each step, instead of 48, but L2 is not
+#   the limit at this tile.
+# - **Deferred stores** gain nothing measurable: an epilogue is short beside 32 to 128 K tiles.
+# - **Stream-K** gains at 8192, where an SM is idle for six times a hand-over. At 2048 and 4096 the hand-over takes
+#   longer than the gap.
 #
 # Where a tile has 4 K tiles, the epilogue is not short:
 
@@ -360,9 +370,10 @@ show_levers("hopper_short")
 # %% [markdown]
 # There **deferred stores** gain 8 and 4%.
 #
-# ## Count a gap before you close it
+# ## The last wave, at any size
 #
-# The gap that stream-K closes can be counted. An SM has time for ⌈waves⌉ tiles and on average computes `waves` of them:
+# This function counts the gap that stream-K closes. An SM has time for ⌈waves⌉ tiles and on average computes `waves` of
+# them:
 
 
 # %%
@@ -384,8 +395,8 @@ for size in (4096, 8192):
 
 # %% [markdown]
 # For page 16's chooser, 825 pairs of kernels were timed. The two of a pair differ only in stream-K; all have more than
-# one wave. A hand-over moves the accumulators of one tile, whatever K is. The next cell sorts the pairs by their gap
-# into six groups. **Predict:** in which of them does stream-K win more than half of the pairs?
+# one wave. The next cell sorts the pairs by their gap into six groups. **Predict:** in which of them does stream-K win
+# more than half of the pairs?
 
 # %%
 from statistics import median
@@ -398,8 +409,8 @@ for least, most in (0, 0.05), (0.05, 1):
         print(f"idle for {least:.0%} to {most:.0%} of the time, {few} to {many:,} K tiles: {won}")
 
 # %% [markdown]
-# A gap under 8 K tiles is too short: the hand-over costs more. A gap of 20 or more pays at 84 of 87 pairs if it is 5%
-# or more of the time. At 4096³ it is too short, and at 8192³ it is 3% of the time, so little can be won.
+# A gap under 8 K tiles is too short at nearly nine in ten pairs: the hand-over costs more, whatever K is. A gap of 20
+# or more pays at 84 of 87 pairs if it is 5% or more of the time. At 8192³ it is 3%, so little can be won.
 #
 # ## Your functions in one kernel
 #
@@ -410,13 +421,14 @@ for least, most in (0, 0.05), (0.05, 1):
 # counts. `HopperConfig` takes `tile`, by default (128, 256, 64), which stays; `cluster`, (M, N), by default (1, 1);
 # `persistent`, by default True; and `defer_stores`, `zigzag`, `polls` and `stream_k`, by default False.
 #
-# You lose a point if a lever is wrong at one of the check's nine shapes, most of which are not in the tables: where a
-# block has more than one tile, it must be persistent; where a tile has 4 K tiles, it must defer its stores; stream-K
-# must be on where it gains at nearly all of the pairs above, and off where at nearly none. Every shape fills a wave, or
-# nearly.
+# You lose a point if a lever is wrong at one of the check's nine shapes, most of which are not in the tables:
+#
+# - Where a block has more than one tile, it must be persistent.
+# - Where a tile has 4 K tiles, it must defer its stores.
+# - Stream-K must be on where it gains at nearly all of the pairs above, and off where it gains at nearly none.
 #
 # The check simulates your functions together in three configurations: deferred stores with clusters and with stream-K,
-# and split-K. A Hopper GPU times 4096³, where the last point takes 98% of the course's speed.
+# and page 16's split-K. A Hopper GPU times 4096³, where the last point takes 98% of the course's speed.
 
 
 # %%
@@ -443,15 +455,15 @@ check("15.5", my_gemm)
 show_ladder("14", "15")
 
 # %% [markdown]
-# *gain* compares the µs with the row above. Relative to cuBLAS, your kernel gains about 4% on notebook 14's. It is 1%
-# ahead of cuBLAS, little more than the spread.
+# *gain* compares the µs with the row above. Relative to cuBLAS, your kernel gains about 4% on notebook 14's. On the
+# H200 it is 1.4% ahead of cuBLAS, about twice the spread; on the H100 0.8%, about the spread.
 #
 # ## What to remember
 #
 # - A warp that only loads runs ahead by as many stages as the ring has, also from one tile into the next.
 # - A warp may overwrite memory only when it knows that the last reader is done. `empty` says so of a stage, on any SM
 #   of the cluster; a flag, released and acquired, says so between clusters.
-# - A lever closes a gap. Count the gap beside the whole, and what closing it costs, before you pull the lever.
+# - Before you use a lever, count its gap beside the whole, and what closing it costs.
 # - Compare a gain with its spread, and only within one session: between two, ratios can move by more.
 #
 # ## Test yourself
@@ -467,8 +479,7 @@ show_ladder("14", "15")
 # <details><summary>2. With 3 stages, is a new pipeline state for each tile right if a tile has 6 K tiles? And
 # 9?</summary>
 #
-# With 6, two whole rounds, it is. After 9 the stage fits, and the phase does not. While K tile 6 is unread, the first
-# wait returns at once, and the load overwrites it. Once it has been read, the wait never ends.
+# With 6, two whole rounds, it is. After 9 the stage fits, and the phase does not.
 #
 # </details>
 #
