@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 80
+#     minutes: 90
 #     summary: Epilogues as functions of values; bias, GELU and a residual; SwiGLU in one GEMM; a reduction of your own.
 # ---
 
@@ -15,7 +15,7 @@
 # > **After this page you can** write an epilogue as a function of a thread's values, view its operands as matrices,
 # > fuse a gate by reordering the weights, estimate what an epilogue costs, and write one that reduces over a block.
 # >
-# > **It takes** about 80 minutes, on any machine: without a GPU, kernels are simulated. A Hopper GPU times them.
+# > **It takes** about 90 minutes, on any machine: without a GPU, kernels are simulated. A Hopper GPU times them.
 
 # %%
 import cutlass
@@ -46,8 +46,7 @@ from tutorlib.notebook.fused_kernels import (
 # | `cute.math.tanh(x)`, `exp`, `rsqrt` | of each element; `fastmath=True` makes them faster and less accurate |
 # | `x.to(BFloat16)` | converted, rounded to nearest even |
 #
-# The next cell counts instructions for four elements. **Predict**: ReLU is a comparison and a select. How many
-# instructions does an element take, and how many branches?
+# The next cell counts instructions for four elements. ReLU is a comparison and a select.
 
 # %%
 from collections import Counter
@@ -70,8 +69,7 @@ print("tanh, fast     ", arithmetic(lambda x: cute.math.tanh(x, fastmath=True)))
 
 # %% [markdown]
 # The comparison and the select have become one `max`; the branch is the kernel's own. With `fastmath`, tanh is one
-# instruction, off by up to 2⁻¹¹ of its value, an eighth of bf16's largest rounding error. A `div` becomes several in
-# machine code, among them an `rcp`.
+# instruction, off by up to 2⁻¹¹ of tanh's value. A `div` becomes several in machine code, among them an `rcp`.
 #
 # Special functions (`tanh`, `ex2`, `rcp`) are the expensive part of an epilogue: an SM executes 128 fp32 additions or
 # multiplications per cycle, but only 16 special functions. The checks of this page allow one call of `tanh` or `exp`
@@ -101,7 +99,8 @@ print("your gelu:", arithmetic(gelu))
 
 # %% [markdown]
 # At x = 30, e²ᵘ overflows to ∞, where u is tanh's argument. (e²ᵘ − 1) / (e²ᵘ + 1) is then ∞/∞, NaN; 1 − 2 / (e²ᵘ + 1)
-# is 1. As written, the formula takes tanh and seven other instructions per element.
+# is 1. As written, the formula takes tanh and seven other instructions per element. The fast tanh limits GELU's error
+# to |x| · 2⁻¹². That is 1% of GELU at x = −2, and 20% at −3, where GELU is −0.0036.
 #
 # A tile of 128×256 has 32,768 results, whose tanh takes 2,048 cycles at 16 per cycle. At their datasheet rate the
 # tensor cores take 1,024 cycles for a K tile of 64, so 65,536 with K = 4096. If the tensor cores wait for it, tanh adds
@@ -111,8 +110,8 @@ print("your gelu:", arithmetic(gelu))
 #
 # The next goal is GELU(A · Bᵀ + bias). A thread's accumulators are scattered over rows and columns of the tile: which
 # of the bias's N numbers does each need? In notebook 10, `partition_C` found the accumulators' places in C, and it
-# works on any matrix of C's shape. So view the bias as one, without a copy: with a stride of 0, the row moves and the
-# offset does not.
+# works on any matrix of C's shape. So view the bias as one, without a copy: with a stride of 0 along the rows, every
+# row has the same offsets.
 
 
 # %%
@@ -123,7 +122,7 @@ def every_row(bias, rows):
 # %% [markdown]
 # **Exercise 18.2** (about 3 lines). A diffusion model multiplies the tokens of several images by one weight, and gives
 # each image a bias of its own. A has the first image's tokens, then the second's, and so on. Write `every_image(bias,
-# tokens)`: bias is (images, N), with contiguous rows, and an image has `tokens` rows. Return the bias as a matrix of
+# tokens)`: bias is (images, N), compact and row-major, and an image has `tokens` rows. Return the bias as a matrix of
 # shape (images · tokens, N), whose element (m, n) is the bias of row m's image in column n. Nothing is copied, and no
 # division is left for the kernel to do.
 
@@ -141,8 +140,7 @@ def every_image(bias, tokens):
 check("18.2", every_image)
 
 # %% [markdown]
-# A row is a pair: the token in its image, with stride 0, and the image, with stride N. Here are two images of three
-# tokens, and four columns:
+# A row is a pair: the token, with stride 0, and the image, with stride N. Two images of three tokens, four columns:
 
 # %%
 show_layout("((3,2),4):((0,4),1)")
@@ -153,8 +151,8 @@ show_layout("((3,2),4):((0,4),1)")
 # ## An epilogue is a function
 #
 # The work between the accumulators and the store becomes a parameter of the kernel, `op`, which the compiler inlines.
-# `fetch_operand` loads a thread's share of D into fp32 registers. It loads nothing outside C: that memory may belong to
-# another tensor. `store`, notebook 10's, rounds `acc.tCrC` and writes it to C.
+# `fetch_operand` loads a thread's share of D into fp32 registers. Outside C's bounds it loads nothing: that memory may
+# be another tensor's. `store`, notebook 10's, rounds `acc.tCrC` and writes it to C.
 
 # %%
 show_source(Fusion)
@@ -186,8 +184,8 @@ def bias_gelu(acc, bias):
 show_gate(32, 8)
 
 # %% [markdown]
-# In the second order, B has 8 rows of gate, then the same 8 of up, then the next 8 of gate. T0 holds g0 and u0, g1 and
-# u1: whole pairs. Which *widths* work depends on the accumulator layout.
+# In the second order, B has 8 rows of gate, then the same 8 of up, then the next 8 of gate. T0 holds the pairs g0 and
+# u0, g1 and u1.
 #
 # **Exercise 18.3** (about 1 line). Write `interleaving(features, width)`: (shape, stride) of the layout that maps a row
 # of the interleaved matrix to a row of gate stacked on up, where row r < features is gate's and row features + r is
@@ -207,7 +205,7 @@ check("18.3", interleaving)
 # %% [markdown]
 # In the kernel that the checks simulate, a 64×64 tile and four warps one above the other, T0 holds columns 0 to 7 and
 # T1 columns 8 to 15. Four lanes cover 32 columns, so T0's next columns are 32 to 39. The width is 32: a warp's first
-# step along N is gate, the second up. With one atom along M, T0's accumulators and their register numbers:
+# step along N holds gate, its second up. With one atom along M, T0's accumulators and their register numbers:
 
 # %%
 show_gate_registers()
@@ -240,9 +238,13 @@ def gated(tCrC):
 check("18.4", gated)
 
 # %% [markdown]
-# g / (1 + e⁻ᵍ) is safe for large numbers: where e⁻ᵍ overflows to ∞, the result is −0. g · eᵍ / (1 + eᵍ) is the same
-# function, but becomes NaN where eᵍ overflows. Both take two special functions, `ex2` and the division's `rcp`. The
-# course uses a third form, g/2 · (1 + tanh(g/2)), with one.
+# g / (1 + e⁻ᵍ) is safe for large numbers: where e⁻ᵍ overflows to ∞, the result is −0. g · eᵍ / (1 + eᵍ) becomes NaN
+# where eᵍ overflows. Both take two special functions, `ex2` and the division's `rcp`. The course uses a third form, g/2
+# · (1 + tanh(g/2)), with one. Its error is up to |g| · 2⁻¹², which exceeds bf16's largest rounding error below g ≈
+# −2.8.
+#
+# The width is 8 on Hopper. There a wrapper copies 8 accumulators of gate and the 8 of up into registers of shape
+# ((2, 2), 2, (1, 2)) and calls your function: gate is again the first half.
 #
 # ## What the epilogues cost
 #
@@ -288,23 +290,24 @@ for point in sorted(h200.points, key=lambda point: point.measurement.shape):
 # where it should cost nothing. Do the tensor cores wait for the latency of its loads, which an epilogue issues when the
 # accumulators are ready? In *by TMA* each warp loads its share of a tile of D before that tile's main loop, into the
 # buffers from which C leaves later. Compared with the same kernel that loads D in its epilogue, it takes 1.8% and 0.9%
-# less: loading early, by TMA, saves a little less than half of the cost. The page does not explain the rest.
+# less: loading early, by TMA, saves a little less than half of the cost.
 #
-# The next table has the configurations that the course's model chose, beside torch.compile, cuBLAS and cuBLASLt's own
-# epilogue. For a residual, *cuBLAS* is `torch.addmm`, which first copies D to C; *cuBLAS in place* is `d.addmm_`, where
-# D may be overwritten. Above 1 the fused kernel is faster.
+# The next table has the configurations that the course's model chose, such as a 128×176 ping-pong tile for GELU at
+# 4096×14336×4096, beside torch.compile, cuBLAS and cuBLASLt's own epilogue. For a residual, *cuBLAS* is `torch.addmm`,
+# which first copies D to C; *cuBLAS in place* is `d.addmm_`, where D may be overwritten. Above 1 the fused kernel is
+# faster.
 
 # %%
 show_sweep("fused_rivals")
 
 # %% [markdown]
 # Fused GELU is 15% and 11% faster than torch.compile, and 5% and 1% faster than cuBLASLt's. SwiGLU is 18% and 7.5%
-# faster than eager torch. A residual beats `torch.addmm` only because of the copy: cuBLAS in place is 6% faster at
-# 4096×14336×4096, and level at 8192³. So fuse what saves a pass over C, and leave a residual that may be overwritten to
-# cuBLAS.
+# faster than eager torch, a weaker rival: notebook 19 has torch.compile. A residual beats `torch.addmm` only because of
+# the copy: cuBLAS in place is 6% faster at 4096×14336×4096, and level at 8192³. So fuse what saves a pass over C, and
+# leave a residual that may be overwritten to cuBLAS.
 #
-# On a Hopper GPU, the next cell times your own `bias_gelu` and `gated` at 4096×14336×4096, beside torch and the
-# course's epilogues:
+# On a Hopper GPU, the next cell times your own `bias_gelu` and `gated` at 4096×14336×4096, each in turn with one rival
+# per row:
 
 # %%
 gelu_kernel, gate_kernel = with_epilogue(bias_gelu), with_gate(gated)
@@ -330,7 +333,7 @@ show_fused_speeds(gelu_kernel, gate_kernel)
 # | `acc: Accumulators` | of one of 128 threads, which compute a 64×64 tile |
 # | `acc.tCrC` | the thread's accumulators, 0 outside the matrix (after a bias they would not be) |
 # | `x.reduce(cute.ReductionOp.MAX, 0.0, reduction_profile=0)` | the largest of a thread's values, at least 0.0 |
-# | `gC = acc.gC` | the block's tile of c; write it before an `if`, in which `acc.gC[…] = …` would assign to `acc` |
+# | `gC = acc.gC` | the block's tile of c; take it out first: inside an `if`, `acc.gC[…] = …` assigns to `acc` |
 # | `cute.arch.shuffle_sync_bfly(x, offset=n)` | x of the lane whose number is the own one XOR n |
 # | `cute.arch.fmax(x, y)` | the larger of two numbers |
 # | `SmemAllocator().allocate_tensor(Float32, layout, byte_alignment=16)` | in shared memory, apart from sA and sB |
@@ -379,8 +382,6 @@ check("18.5", tile_amax)
 # With strides of 0, all elements of a tile have one address, so thread 0 may write any of them. Each warp writes its
 # maximum to shared memory, and thread 0 reads all four after the barrier.
 #
-# CUTLASS composes such functions as an *epilogue visitor tree*: `every_row` is its row broadcast.
-#
 # ## What to remember
 #
 # - An epilogue is a function of values in registers, and rounding comes last.
@@ -404,16 +405,14 @@ check("18.5", tile_amax)
 # <details><summary>2. Gate and up are interleaved with width 8 on Hopper. Would width 4 do? And width 16?</summary>
 #
 # With 4, a group of 8 columns is half gate, half up. A thread has two adjacent columns of it, so either gate or up: the
-# product would need a shuffle. With 16, two groups are gate and the next two are up, and a thread has two columns in
-# all four: that works, with other indices, if the tile's N is a multiple of 32. <code>show_gate(16, 4)</code> draws
-# both.
+# product would need a shuffle. With 16, two groups are gate and the next two are up: that works, with other indices, if
+# the tile's N is a multiple of 32. <code>show_gate(16, 4)</code> draws both.
 #
 # </details>
 #
-# <details><summary>3. <em>residual by TMA, ping-pong</em> adds less to its plain GEMM than <em>residual,
-# cooperative</em>. Yet at 8192³ it is the slower kernel. Why?</summary>
+# <details><summary>3. At g = −6, the course's silu may be off by 10%. Why, and which form avoids it?</summary>
 #
-# A tile of D waits in shared memory, 32 KiB for each warpgroup, which leaves five stages of a 128×128 tile. That loads
-# more of A and B for each result than the cooperative kernel's 128×256.
+# 1 + tanh(g/2) is a small difference, but has all of tanh's error. g / (1 + e⁻ᵍ) cancels nothing; it takes one special
+# function more.
 #
 # </details>

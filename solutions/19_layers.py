@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 70
+#     minutes: 75
 #     summary: Kernels as operators that torch knows, with gradients and autocast; a Llama MLP and its training step.
 # ---
 
@@ -12,10 +12,10 @@
 # something: the gradient, the result's shape, the dtype. Here notebook 18's SwiGLU becomes a layer of a Llama MLP that
 # torch treats as its own.
 #
-# > **After this page you can** derive the gradients of a fused layer as GEMMs, make a kernel an operator of torch, put
-# > it into a model without touching the model's code, and say what fusion costs in training.
+# > **After this page you can** derive the gradients of a fused layer as GEMMs, make a kernel an operator of torch,
+# > replace a model's linear layers without touching its code, and say what fusion costs in training.
 # >
-# > **It takes** about 70 minutes, on any machine: without a GPU, kernels are simulated. A Hopper GPU times your layer.
+# > **It takes** about 75 minutes, on any machine: without a GPU, kernels are simulated. A Hopper GPU times your layer.
 
 # %%
 from copy import deepcopy
@@ -54,14 +54,15 @@ def linear_backward(grad, x, weight, gemm):
 check("19.1", linear_backward)
 
 # %% [markdown]
-# One operand of the first GEMM is transposed, and both of the second, so you copy three matrices. Notebook 15's kernel
-# needs no copies, since wgmma takes MN-major bf16 operands. So the layer below passes it the transposed views.
+# One operand of the first GEMM is transposed, and both of the second, so you copy three matrices, and grad too if its
+# rows are not contiguous. Notebook 15's kernel needs no copies, since wgmma takes MN-major bf16 operands. So the layer
+# below passes it the transposed views.
 #
 # ## What fusion did not keep
 #
 # A Llama MLP is down(silu(gate(x)) · up(x)). Notebook 18 computes silu(gate(x)) · up(x) in one GEMM. Its B, `gate_up`,
-# has 8 rows of gate, then the same 8 of up, and so on. The backward needs both = x · gate_upᵀ, but it existed only in
-# registers. There are two ways to have it, here at 4,096 tokens, and 14,336 features of gate and of up:
+# has 8 rows of gate, then the same 8 of up, and so on. The backward needs `both` = x · gate_upᵀ, but it existed only in
+# registers. There are two ways to get it. Their costs at 4,096 tokens and 14,336 features:
 #
 # - The kernel stores `both`, and the backward reads it: 56 µs each, and 235 MB a layer until the backward.
 # - The backward computes x · gate_upᵀ again. That keeps nothing, and takes about 1.2 ms.
@@ -92,9 +93,9 @@ check("19.2", gate_gradient)
 
 # %% [markdown]
 # In eager torch each operation of yours is a kernel that reads and writes whole matrices, most of them fp32. On a GPU
-# the page fuses them by `torch.compile`. At best, that is one kernel that reads grad and both and writes the result. It
-# needs constant sizes. Compiled for any size, by `dynamic=True`, it divides each index by sizes known only at run time,
-# and loads 2 bytes at a time.
+# the page fuses them by `torch.compile`. At best, that is one kernel that reads grad and both and writes the result.
+# The first kernel is for constant sizes. When a second size comes, torch compiles a slower one for any size; with
+# `dynamic=False`, as in the library, it compiles each size for itself.
 
 # %%
 compiled_gradient = torch.compile(gate_gradient)
@@ -117,10 +118,10 @@ def of_both(grad, both):
 # | eager mode | `custom_op(name, forward, mutates_args=())` | the function itself, which launches the kernel |
 # | `torch.compile`, `torch.export` | `register_fake(fake)` | the result without data |
 # | autograd | `register_autograd(backward, setup_context=keep)` | the backward, and what to keep for it |
-# | `autocast` | `register_autocast(device, dtype)` | the dtype to cast to, for one device type |
+# | `autocast` | `register_autocast(device, dtype)` | the dtype to cast to on a device type, even in fp16 autocast |
 # | `torch.cuda.graph` | nothing | but the launch must use the current stream and must not synchronize |
 #
-# `custom_op` needs annotations of forward's arguments and result, which may not be a view of an input. A colleague
+# `custom_op` needs annotations of forward's arguments and result; the result may not be a view of an input. A colleague
 # registers a function that needs data, as a kernel does:
 
 
@@ -211,6 +212,7 @@ gated_linear = register("page19::gated_linear", forward, fake, backward)
 # %% [markdown]
 # `torch.library.opcheck` tests whether the fake agrees with the real result, and whether forward and backward can be
 # traced with symbolic sizes. `gradcheck` compares the backward with finite differences, `gradgradcheck` its derivative.
+# Their inputs are fp32 and fp64, for which torch computes: they test the registration, not the kernel.
 
 # %%
 torch.manual_seed(10)
@@ -224,7 +226,7 @@ print("second derivatives:", torch.autograd.gradgradcheck(gated_linear, wide))
 # %% [markdown]
 # ## Into any model
 #
-# A model has hundreds of nn.Linear modules. `KernelLinear` is a subclass with the same parameters, whose forward calls
+# `KernelLinear` is a subclass of nn.Linear with the same parameters, whose forward calls
 # `linear`.
 #
 # **Exercise 19.4** (about 4 lines). Write `use_kernels(module)`: every nn.Linear becomes a KernelLinear, whether it is
@@ -246,12 +248,12 @@ def use_kernels(module):
 check("19.4", use_kernels)
 
 # %% [markdown]
-# Only `forward` differs, and Python finds it in the object's class. Where the kernel cannot run, torch computes, with a
-# warning.
+# Only `forward` differs, and Python finds it in the object's class.
 #
 # ## A Llama MLP
 #
-# The gated MLP interleaves the weights once, when it is made. Its parameters are gate_up and those of down_proj:
+# The gated MLP replaces the module. It interleaves the weights once, when it is made, so a state dict of the plain MLP
+# no longer fits: the parameters are gate_up and those of down_proj.
 
 
 # %%
@@ -268,7 +270,7 @@ class GatedMLP(nn.Module):
 
 # %% [markdown]
 # The next cell compares a plain MLP, one swapped by your `use_kernels`, and your `GatedMLP`. A *graph break* is a place
-# where torch.compile has to go back to Python. **Predict**: does the gated one lose more digits in bf16 than torch?
+# where torch.compile has to go back to Python.
 
 # %%
 torch.manual_seed(16)
@@ -364,17 +366,17 @@ for name in ("gate_up", "∂L/∂both", "x"):
 
 # %% [markdown]
 # The parts add up to within 1% of both steps. All but one are as estimated. The exception is the course's gradient: 551
-# µs for five passes. At its estimate, the step would take about 6.6 ms. Compile yours for constant sizes: with
-# `dynamic=True` the kernel divides for each index and loads 2 bytes at a time. The last lines are copies that your step
-# avoids: they transpose, and would add 1,640 µs. **Predict** the time of your own step:
+# µs for five passes, although it is compiled for constant sizes. Why is open. The last lines are
+# copies that your step avoids: they transpose, and would add 1,640 µs. The next cell times your own step:
 
 # %%
 show_layer_speeds(lambda plain: GatedMLP(plain, gated_linear))
 
 # %% [markdown]
-# A gated MLP that recomputes `both` takes longer than torch's: it pays only where you need its 352 MB a layer. One that
-# stores `both` should take 5,596 µs, 3% less than torch's 5,792, and keeps x, `both` and the product: 386 MB, not 503.
-# Without a gated GEMM, recomputing silu and the product saves 235 MB.
+# On an H200, a step with the model solution took 6,690 µs, 322 less than the course's. If all else is equal, its
+# gradient takes about 230 µs. A gated MLP that recomputes `both` takes longer than torch's: it pays only where you need
+# its 352 MB a layer. By the estimates, one that stores `both` would take 5,596 µs, 3% less than torch's 5,792, and keep
+# x, `both` and the product: 386 MB, not 503. torch.compile's step, measured, also takes 3% less than torch's.
 #
 # ## Two GPUs, two all-reduces
 #
@@ -432,9 +434,8 @@ for name, (*summed, whole) in {"y": ways, "∂L/∂x": [torch.autograd.grad(y, x
 #
 # </details>
 #
-# <details><summary>3. Your gate_gradient runs in a kernel of its own, which reads both and grad. Where could it be
-# fused?</summary>
+# <details><summary>3. Your gate_gradient is a kernel of its own. Where could it be fused?</summary>
 #
-# Into the epilogue of the GEMM that computes both again: grad is its operand, fetched like the residual's D.
+# Into the epilogue of the GEMM that computes <code>both</code> again: grad is its operand, like the residual's D.
 #
 # </details>

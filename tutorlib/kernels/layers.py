@@ -307,7 +307,7 @@ def gradient_fake(grad: Tensor, both: Tensor) -> Tensor:
 
 @cache
 def compiled_gradient() -> Any:
-    return torch.compile(gate_gradient)  # dynamic=True divides each index by sizes at run time
+    return torch.compile(gate_gradient, dynamic=False)  # by default, a second size compiles for any size: slower
 
 
 swiglu_linear.register_autograd(swiglu_backward, setup_context=save_operands)
