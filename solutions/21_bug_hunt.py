@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 80
+#     minutes: 85
 #     summary: Eight broken kernels, seven with a report by the author. You find the line, prove it, and fix it.
 # ---
 
@@ -9,14 +9,14 @@
 # # 21 · A bug hunt
 #
 # A colleague sends you forty lines of code and one sentence: "it has been hanging since Tuesday", "it works on my
-# machine". How do you find the bug, and *know* that you have found it? The kernels are in CuTe, cuTile and CUDA C++,
-# and each has one bug that engineers really write.
+# machine". How do you find the bug, and *know* that you have found it? Each of these kernels has one bug that engineers
+# really write. Two are in cuTile, two in CuTe, and four in CUDA C++.
 #
 # > **After this page you can** reduce a failure to a small input, trace it to a line and a cause, find races in kernels
 # > whose results are right, and fix a kernel that you did not write without losing what makes it fast.
 # >
-# > **It takes** about 80 minutes, with a good place to stop in the middle, on any machine: the kernels are simulated,
-# > and a GPU runs the fixed ones, too.
+# > **It takes** about 85 minutes, with a good place to stop in the middle, on any machine: the kernels are simulated,
+# > and a GPU runs the fixed ones, too. You need notebooks 06 and 15, and must be able to read CUDA C++.
 
 # %%
 import torch
@@ -50,7 +50,7 @@ from tutorlib.notebook.hunt import (
 # ### Worked: a GEMM of any size
 #
 # > "Plain fp32 in CUDA C++, no tricks. 40×50×64 is right, 40×50×60 is wrong nearly everywhere. memcheck complained
-# > about the last row, so I allocated one more row. Now memcheck is quiet and the result is as wrong as before."
+# > about the last rows, so I allocated one more row of each. Now memcheck is quiet and the result as wrong as before."
 
 # %%
 show_bug("sgemm")
@@ -82,8 +82,9 @@ print("c[0, 0] =", output_of("sgemm", (16, 16, 1), a, b)[0, 0].item())
 
 # %% [markdown]
 # So the cause is an **unguarded tail**, at lines 13 and 14, and the fix is `&& k0 + x < k` in both. **Use the tool that
-# can see it**: memcheck sees only the reads past the last row of a and of b, where the allocation ends. The extra row
-# hid them. Do not silence a tool before you know what it saw:
+# can see it**: memcheck sees only the reads past the last rows of a and of b, where the allocations end. The extra rows
+# hid them. Do not silence a tool before you know what it saw. (By the listing, 28 reads are out of bounds; memcheck
+# counted 24.)
 
 # %%
 show_report("memcheck, sgemm")
@@ -103,8 +104,8 @@ show_report("memcheck, sgemm")
 # | such an input, and a wrong pair; `check` does not say which of the two is wrong | 0 |
 #
 # An input is too large with more than 8,192 elements in all tensors; for bug 1, with more than 32. The best `check`
-# counts, so you may try again. `line` may be where the fault is written or where it acts. If a statement is missing, it
-# is either line next to the gap. These are the causes, more than occur here:
+# counts, so you may try again. `line` is where the fault is written, or where it acts; for a missing statement, the
+# line before or after the gap. These are the causes, more than occur here:
 
 # %%
 for name, meaning in CAUSES.items():
@@ -113,10 +114,9 @@ for name, meaning in CAUSES.items():
 # %% [markdown]
 # For the **fix**, you get the source as a string and return it corrected; `patch(source, old, new)` changes one place.
 # The check tests it like every kernel of the course. Fix the kernel; do not rewrite it. Work done with tensor cores,
-# shared memory or asynchronous copies must still use them, unless their use is the bug. These cost a point: a pipeline
-# that no longer has copies in flight while it computes; a barrier or a fence that is not needed; repeated loads or
-# arithmetic; fp64 accumulation; warps left without work; a new bank conflict; another order of blocks. A fix's `hint`
-# names functions that you have not met; a diagnosis's says where to look.
+# shared memory or asynchronous copies must still use them, unless their use is the bug. A fix that makes the kernel
+# slower costs a point: an unneeded barrier or fence, no more copies in flight, repeated loads, idle warps. A fix's
+# `hint` names functions that you have not met; a diagnosis's says where to look.
 #
 # ## Part 1: bugs 1 to 3
 #
@@ -131,8 +131,8 @@ show_bug("linear")
 # %% [markdown]
 # **`explain`** simulates a kernel on one input and reports the rules that it breaks there, even if the result is right:
 # races (accesses to the same memory, at least one of them a write, that nothing orders), waits that never end, accesses
-# out of bounds, undefined values. It also counts wavefronts and sectors, over all warps. Given a fix's id, it tests the
-# kernel that you pass. `as_it_is` changes nothing, so this cell tests the broken one:
+# out of bounds, undefined values. With a fix's id, it runs what your function makes of the broken source. `as_it_is`
+# changes nothing, so this cell tests the broken kernel. Bugs 2 and 7 have no fix; look at them with `output_of`.
 
 # %%
 picture = explain("21.2", as_it_is, shape=(32, 32, 32))
@@ -169,7 +169,7 @@ check("21.2", fix_linear)
 # %% [markdown]
 # <details><summary>When it passes</summary>
 #
-# With shape (1, 4, 1), y[0, 1] should be x[0, 0]·w[1, 0] + bias[1], and the kernel stores bias[1]. It multiplies by w's
+# With shape (1, 2, 1), y[0, 1] should be x[0, 0]·w[1, 0] + bias[1], and the kernel stores bias[1]. It multiplies by w's
 # tiles untransposed, so it uses w[0, 1], which is padding. Square tiles hid the bug, and so did the identity. Next
 # time: test with tiles that are not square, and matrices that are not symmetric.
 #
@@ -275,9 +275,6 @@ check("21.4", fix_scale_rows)
 # `PYTORCH_NO_CUDA_MEMORY_CACHING=1`, or an overrun into the next tensor goes unseen. Compile kernels with `-lineinfo`
 # (nvcc) or `--generate-line-info` (the CuTe DSL's `options=`), or you get addresses instead of lines.
 #
-# **cuda-gdb** is for a kernel that hangs: `cuda-gdb -p PID` attaches to it, and `info cuda warps` shows where each warp
-# of the SM is.
-#
 # This is a good place to stop.
 #
 # ## Part 2: bugs 4 to 7
@@ -351,7 +348,8 @@ check("21.6", fix_rms_norm)
 show_bug("stream")
 
 # %% [markdown]
-# The colleague attached what cuda-gdb says of the hanging kernel. SYNCS.PHASECHK is the wait for an mbarrier's phase:
+# The colleague attached cuda-gdb to the hanging kernel with `cuda-gdb -p PID`. SYNCS.PHASECHK is the wait for an
+# mbarrier's phase:
 
 # %%
 show_report("cuda-gdb, stream")
@@ -401,9 +399,10 @@ check("21.8", fix_stream)
 show_bug("column_sums")
 
 # %% [markdown]
-# The simulator runs the blocks in order, so its result is always right. Read its findings instead.
+# The simulator runs the blocks in order, so its result is always right. Read the findings of
+# `explain("21.10", as_it_is, shape=…)` instead.
 #
-# **Exercises 21.9 and 21.10.** The shape is (M, N). In the fix, it is enough if thread 0 executes the fences.
+# **Exercises 21.9 and 21.10.** The shape is (M, N).
 
 
 # %%
@@ -415,6 +414,9 @@ def diagnose_column_sums():
 
 # %%
 check("21.9", diagnose_column_sums)
+
+# %% [markdown]
+# In the fix, it is enough if thread 0 executes the fences.
 
 
 # %%
@@ -483,7 +485,7 @@ check("21.11", diagnose_softmax)
 # ## What compute-sanitizer says
 #
 # The next cell shows the recorded verdicts of its four tools, each kernel at the size of its report. A number counts
-# the errors that the tool reported. **Predict:** for which bugs are all four silent?
+# the errors that the tool reported.
 
 # %%
 show_verdicts()
@@ -497,8 +499,8 @@ show_verdicts()
 show_report("racecheck, rms_norm")
 
 # %% [markdown]
-# It names the write of the next row and the read of this one: the two lines between which a barrier is missing. Always
-# run the tool on the fix, too.
+# It names lines 21 and 25. Line 22 orders this row's write before the read, so the race is with the next row's write.
+# Always run the tool on the fix, too.
 #
 # ## What to remember
 #
@@ -519,8 +521,7 @@ show_report("racecheck, rms_norm")
 #
 # <details><summary>2. You add a <code>printf</code>, and the bug is gone. What have you learned?</summary>
 #
-# The bug probably depends on timing: printing slows a thread. Look for a missing barrier or wait, with racecheck or the
-# simulator.
+# The bug probably depends on timing: printing slows a thread. Look for a missing barrier or wait.
 #
 # </details>
 #

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 90
+#     minutes: 95
 #     summary: Attention in CuTe, its softmax hidden under the tensor cores' work, faster than cuDNN's with a mask.
 # ---
 
@@ -9,8 +9,8 @@
 # # 23 · Attention on Hopper
 #
 # For each head, attention computes O = softmax(Q Kᵀ · scale) V: two GEMMs with a softmax between them. In notebook 15
-# the tensor cores ran through a GEMM without a pause. Here they wait for the softmax, and the softmax waits for them.
-# How can both work at the same time?
+# the tensor cores ran through a GEMM almost without a pause. Here they wait for the softmax, and the softmax waits for
+# them. How can both work at the same time?
 #
 # The answer of this page is that of FlashAttention-3 ([Shah et al., 2024](https://arxiv.org/abs/2407.08608)). `check`
 # compiles the course's kernel with your part in it and simulates it. At the end you write all that a consumer warpgroup
@@ -19,7 +19,7 @@
 # > **After this page you can** use the accumulators of one wgmma as an operand of the next, write an online softmax in
 # > registers, run a softmax under wgmmas in flight, and make two warpgroups take turns at the tensor cores.
 # >
-# > **It takes** about 90 minutes, on any machine, with a good place to stop in the middle. Without a Hopper GPU the
+# > **It takes** about 95 minutes, on any machine, with a good place to stop in the middle. Without a Hopper GPU the
 # > kernels are simulated; with one they are timed.
 
 # %%
@@ -65,8 +65,9 @@ print(f"S: {product:.0f} cycles, P V: {product:.0f}; softmax: exponentials {expo
 show_attention("together", "plain")
 
 # %% [markdown]
-# In *together*, a warpgroup waits for all of its wgmmas before each softmax. It need not: wgmmas are asynchronous, and
-# the softmax of keys 1 needs S1 only. In *plain*, it runs while P2 is in flight, which hides a part of it.
+# *together* names the wait: before each softmax, a warpgroup waits for S and P V together. It need not: wgmmas are
+# asynchronous, and the softmax of keys 1 needs S1 only. In *plain*, it runs while P2 is in flight, which hides a part
+# of it.
 #
 # The other warpgroup can fill the rest. Below, each warpgroup multiplies while the other computes its softmax:
 
@@ -74,41 +75,41 @@ show_attention("together", "plain")
 show_attention("together, apart", "ping-pong + overlap")
 
 # %% [markdown]
-# **Ping-pong** keeps the warpgroups apart by rule: they take turns at issuing wgmmas. **Overlap** puts all that a step
-# issues into one turn: S of the new keys, and then, without a wait in between, P V of the keys before.
+# **Ping-pong** keeps the warpgroups apart: they take turns at issuing wgmmas. With **overlap**, a warpgroup issues S
+# and P V without a wait in between; with both levers, it issues them in one turn.
 #
-# That is the model. It says that a kernel whose warpgroups run apart needs nothing else: 26 ticks against 25. The next
-# cell prints how long each kernel takes. It also prints how one of its blocks spends its steps, by timestamps of the
-# SM's clock. **Predict:** are the warpgroups of *together* in step or apart?
+# By this model, a kernel whose warpgroups run apart gains almost nothing from overlap: 26 ticks against 25. The next
+# cell prints how long each kernel takes, and how one of its blocks spends its steps, by timestamps of the SM's clock.
+# **Predict:** in the kernel *together*, no rule keeps the two warpgroups apart. Do their softmaxes run at the same
+# time?
 
 # %%
 show_steps()
 
 # %% [markdown]
-# The model's last prediction failed. The warpgroups of *together* run apart, although nothing makes them: both
-# softmaxes run at once in 10% of the time. Yet it is the slowest kernel, 992 µs against 813. A step takes 2,976 cycles,
-# not the model's 8 ticks, 2,048. For 47% of them a warpgroup waits for its wgmmas, and for 15% it does what the model
-# leaves out: it rescales O and rounds P. One after another, these take too long for two warpgroups to fill the tensor
-# cores.
+# They seldom do: both softmaxes run at once in 10% of the time. Yet *together* is the slowest kernel, 992 µs against
+# 813, so the model's prediction failed. A step takes 2,976 cycles. The wgmmas of both warpgroups need 8 ticks of them,
+# 2,048 cycles. A warpgroup waits for its wgmmas during 47% of a step, computes its softmax during 38%, and does the
+# rest, such as rescaling O and rounding P, during 15%.
 #
-# *plain* waits less, 32%, but its softmaxes meet in 30% of the time, and then share their units. Turns alone end that,
-# but the warpgroups wait longer: 865 µs, as before. The timestamps leave two questions open. They slow the kernels with
-# overlap too much to show what separates these. And *plain* takes 13% less time than *together*, but a step in this
-# block is as long.
+# *plain* waits less, 32%, but its softmaxes run at once in 30% of the time, and then share their units. *ping-pong*
+# alone ends that, but its warpgroups wait longer, 41%, and it is no faster: 865 µs. *overlap* alone is slower than
+# *plain*, 891 µs. Only both together gain: 813 µs. The timestamps cannot explain that: they slow the kernels with
+# overlap by 10% and 17%.
 #
 # In pseudo-code, a step:
 #
-# | *together* | *plain* | *ping-pong + overlap* |
+# | *together* | *plain* | *ping-pong* |
 # |---|---|---|
-# | issue P V and S | issue S | **wait for my turn**; issue S, **then P V**; **pass the turn** |
-# | wait for both | wait for S; issue P V | wait for S |
+# | issue P V and S | issue S | **wait for my turn**; issue S; **pass the turn** |
+# | wait for both | wait for S; issue P V | wait for S; issue P V |
 # | softmax | softmax | softmax |
 # | | wait for P V | wait for P V |
 #
-# You will write the third column. The roles are those of notebook 15. The producer warp loads Q once, and K and V into
-# a ring of two stages each, in the order in which a step reads them: K of a block, and then V of the block before. Each
-# of two consumer warpgroups reads its 64 rows of Q from shared memory, and keeps S, P and O in registers. With 128 keys
-# these take 64, 32 and 64 of a thread's 240 registers.
+# You will write *ping-pong + overlap*. The roles are those of notebook 15. The producer warp loads Q once, and K and V
+# into a ring of two stages each, in the order in which a step reads them: K of a block, and then V of the block before.
+# Each of two consumer warpgroups reads its 64 rows of Q from shared memory, and keeps S, P and O in registers. With 128
+# keys and head_dim 128, these take 64, 32 and 64 of a thread's 240 registers.
 #
 # ## From accumulators to an operand
 #
@@ -238,8 +239,8 @@ def softmax_step(online, rows, p_rows, factors):
 check("23.2", softmax_step)
 
 # %% [markdown]
-# Each thread keeps the sum of its own part of the row; at the end, the four add up their parts once. A base of 0 avoids
-# the NaN: 2^(−∞) is 0.
+# Each thread keeps the sum of its own part of the row; at the end, the four add up their parts once. If the maximum is
+# still −∞, subtract 0 in its place: 2^(−∞) is 0.
 #
 # TMA fills the rows of K past the last key with zeros, and a causal mask hides the keys after a query. `me.mask` sets
 # these scores to −∞ in registers, since each thread can compute query and key of each of its accumulators. As in 22.2,
@@ -268,15 +269,19 @@ show_source(take_turn, pass_turn)
 
 # %% [markdown]
 # **Exercise 23.3** (about 15 lines). Rewrite the step as `step(me, k_state, v_state, n_block, masked)`, so that the
-# softmax runs while P V is in flight. Both groups are issued within one turn, and the turn is passed on directly after.
-# Each stage is freed as soon as nothing reads it. What does each of the two groups read and write, and which lines must
-# wait for which of them?
+# softmax runs while P V is in flight. A warpgroup issues both groups within one turn, passes the turn directly after,
+# and frees each stage as soon as nothing reads it. What does each group read and write, and which lines must wait for
+# which of them?
 #
 # | at hand | |
 # |---|---|
 # | `me.take_turn()`, `me.pass_turn()` | wait for this warpgroup's turn; give the other one its turn |
 # | `me.issue_s(k_state)`, `me.issue_o(v_state)` | wait for the full stage, issue S or P V, commit it as a group |
 # | `warpgroup.wait_group(n)` | waits until at most the n newest groups are in flight |
+# | `me.free_k(k_state)`, `me.free_v(v_state)` | free the stage; the caller of `step` advances the state |
+# | `me.mask(n_block)` | sets hidden scores in `me.tSrS` to −∞ |
+# | `me.softmax_step(p, factors)` | your 23.2 on `me.tSrS`: P in fp32 into `p`, two factors into `factors` |
+# | `me.rescale(factors)` | multiplies O's two rows |
 
 
 # %%
@@ -304,8 +309,7 @@ def step(me, k_state, v_state, n_block, masked: cutlass.Constexpr):
 check("23.3", step)
 
 # %% [markdown]
-# `wait_group(1)` waits for S alone, since S was issued first. O is rescaled *after* P V of the block before: that P was
-# computed relative to the old maximum, like everything in O.
+# O is rescaled *after* P V of the block before: that P was computed relative to the old maximum, like everything in O.
 #
 # ## Your kernel
 #
@@ -324,8 +328,8 @@ check("23.3", step)
 # | `q_full` | the mbarrier of Q, in its phase 0: `cute.arch.mbarrier_wait(q_full, 0)` |
 # | `make_pipeline_state(PipelineUserType.Consumer, me.config.stages)` | a state for the ring of K or V |
 # | `me.tSrS`, `me.tOrP`, `me.tOrO` | S; P, rounded; O, which `me.tOrO.fill(0)` sets to zero |
-# | `softmax_first(me.softmax, rows, p_rows)` | the softmax of the last block, above; both arguments are views by row |
-# | `step(…)`, and all that it has at hand | your 23.3 |
+# | `softmax_first(me.softmax, rows, p_rows)` | the last block's softmax; both are views by row, of S and `me.tOrP` |
+# | `step(…)`, and all that it has at hand | your 23.3; after it, `k_state.advance()` and `v_state.advance()` |
 #
 # The check fills the kernel with all your functions. On a Hopper GPU it is timed, causal, beside torch's attention on
 # cuDNN. The last point needs 95% of the ratio to cuDNN that the course's parts reached.
@@ -380,9 +384,8 @@ check("23.4", my_kernel)
 show_ladder("23.4")
 
 # %% [markdown]
-# The course's kernel does two things more. It is **persistent**: a thread block takes tile after tile, and its producer
-# warp loads the next tile's Q, K and V while the consumers finish this one. Under a causal mask the tiles differ in
-# length, so the longest of each sequence come first, and each SM draws its next tile when it is done with one.
+# The course's kernel is also **persistent**: a thread block takes tile after tile, and its producer warp loads the next
+# tile's Q, K and V while the consumers finish this one.
 #
 # ## Measured
 #
@@ -404,22 +407,22 @@ for mask in ("full", "causal"):
             print(f"{swept.gpu}, {mask}, head_dim {head_dim}: {beside}, up to {best.tflops / peak:.0%} of the peak")
 
 # %% [markdown]
-# With a causal mask the CuTe kernel is ahead everywhere, by 12% to 18% at head_dim 128. Without one, it is between 3%
-# behind and 14% ahead. (FlashAttention-3 was not timed here.) At head_dim 64 the exponentials take as long as the
-# GEMMs, which keeps the kernel further from the peak.
+# With a causal mask the CuTe kernel is 12% to 18% faster than cuDNN's at head_dim 128, and 5% to 16% at 64. Without
+# one, it is between 3% slower and 14% faster. (FlashAttention-3 was not timed here.) At head_dim 64 the exponentials
+# take as long as the GEMMs, which keeps the kernel further from the peak.
 #
 # Which idea brought how much, with a causal mask? Each is a **lever**, and each row of the table adds one to the row
-# above it. *few masks* is the mask only in the blocks that need it, *longest first* the order of the tiles. The row
-# above *persistent* has your kernel's levers, measured in another run. **Predict** which lever is worth most.
+# above it. *few masks* is the mask only in the blocks that need it, *longest first* the order of the tiles, which
+# differ in length. A gain within the noise is left blank. Your kernel has the levers of the row *overlap*.
 
 # %%
 show_levers("attention_levers")
 
 # %% [markdown]
 # *overlap* brings most at head_dim 128, 7.2%, and *persistent* at 64, 10.5%. *plain* gains 6.0% at 64, but nothing at
-# 128; without a mask it took 13% less time there, and no measurement on this page says why. Taking turns alone gains
-# nothing at 128 and loses 4.4% at 64. Without overlap, the turn covers S only, and P V is issued out of turn. With
-# *overlap* a turn covers both, and the three together gain 7.5% and 9.6%.
+# 128, where it took 13% less time without a mask; this page does not explain that. Taking turns alone gains nothing at
+# 128 and loses 4.4% at 64: the turn covers S only, and P V is issued out of turn. With *overlap* a turn covers both.
+# The three levers *plain*, *ping-pong* and *overlap* together gain 7.5% and 9.6%.
 #
 # ## What to remember
 #
@@ -443,8 +446,8 @@ show_levers("attention_levers")
 # <details><summary>2. Why does each thread keep its own part of a row's sum, but all four need the same
 # maximum?</summary>
 #
-# Exponentials relative to one maximum may be added in any order, so also at the end. With different maxima the parts
-# could not be added, and the four threads, which share a row of O, would rescale their columns by different factors.
+# Exponentials relative to one maximum may be added in any order, also at the end. With different maxima, the parts
+# could not be added, and the four threads would rescale their columns of O by different factors.
 #
 # </details>
 #

@@ -29,7 +29,7 @@ PARTS = {  # by their first pages
     "10": "A GEMM on tensor cores (after 05)",
     "14": "Hopper and Blackwell (after 10; 16 and 17 after 15)",
     "18": "Epilogues, layers, launches (after 10)",
-    "21": "A bug hunt (after 15)",
+    "21": "A bug hunt (after 06 and 15)",
     "22": "Attention (22 after 07; 23 after 15 and 22)",
 }
 
