@@ -276,7 +276,7 @@ print(step(course.multistage))
 # **Exercise 13.3** (about 25 lines, few of them new). Write `loads_moved(steps)`, 13.1's loop in another order: at
 # least 16 mmas come between K block 1's last ldmatrix and the first mma of K block 1. A step's copies stay together,
 # before its barrier; the number of instructions stays. Try yours with `print(step(loads_moved))`. A GPU times it at
-# 4096³; the last point needs 95% of the course's speed.
+# 4096³; the last point needs 96.5% of the course's speed.
 #
 # The course's loop also has no `if` around its load: where no tile is left, it loads the last one again, into the
 # free buffer, and waits for these copies after the loop. You may keep the `if`. **Predict**: which matters more, the

@@ -366,7 +366,7 @@ for name in ("gate_up", "∂L/∂both", "x"):
 
 # %% [markdown]
 # The parts add up to within 1% of both steps. All but one are as estimated. The exception is the course's gradient: 551
-# µs for five passes, although it is compiled for constant sizes. Why is open. The last lines are
+# µs for five passes, although it is compiled for constant sizes. We do not know why. The last lines are
 # copies that your step avoids: they transpose, and would add 1,640 µs. The next cell times your own step:
 
 # %%
@@ -375,8 +375,9 @@ show_layer_speeds(lambda plain: GatedMLP(plain, gated_linear))
 # %% [markdown]
 # On an H200, a step with the model solution took 6,690 µs, 322 less than the course's. If all else is equal, its
 # gradient takes about 230 µs. A gated MLP that recomputes `both` takes longer than torch's: it pays only where you need
-# its 352 MB a layer. By the estimates, one that stores `both` would take 5,596 µs, 3% less than torch's 5,792, and keep
-# x, `both` and the product: 386 MB, not 503. torch.compile's step, measured, also takes 3% less than torch's.
+# its 352 MB a layer. By the estimates, one that stores `both` would take 5,596 µs, 3% less than torch's 5,792, but only
+# with a gradient at its estimate: with the course's 551 µs it would be slower. It would keep x, `both` and the product:
+# 386 MB, not 503.
 #
 # ## Two GPUs, two all-reduces
 #

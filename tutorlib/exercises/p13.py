@@ -98,7 +98,7 @@ EXERCISES = (
             facts.overlap >= 0.5,
             fetched_first,
         ),
-        tiers=(0.8, 0.95),
+        tiers=(0.8, 0.965),
         library=COURSE_LOOPS,
     ),
     gemm_exercise(
