@@ -37,6 +37,7 @@ GATED_GEMM = (264, 384, 328)  # whole pieces of gate and of up along N
 SIGNIFICANT = {"fp32": 24, "fp16": 11, "bf16": 8, "e4m3": 4}  # bits
 TF32 = 11  # bits that a GEMM of fp32 matrices does not lose on its way into the tensor cores
 BINADES = 6  # inputs have this many different exponents, so that sums in fp32 must round
+MOST = 2**18  # characters of a record: fp32 matrices differ everywhere, and a large one shows no more than a small one
 INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32}  # by the bytes of an element
 
 
@@ -183,8 +184,10 @@ def main() -> None:
         except Exception as error:
             print(f"{exercise.id} at {shape}: {type(error).__name__}: {error}".splitlines()[0])
             continue
-        outputs.append(vars(keep(exercise.id, exercise.problem, shape, inputs, output)))
-        print(f"{exercise.id} at {shape}: {len(outputs[-1]['differs'])} bytes")
+        kept = keep(exercise.id, exercise.problem, shape, inputs, output)
+        print(f"{exercise.id} at {shape}: {len(kept.differs)} bytes{', too many to keep' * (len(kept.differs) > MOST)}")
+        if len(kept.differs) <= MOST:
+            outputs.append(vars(kept))
     machine = this_machine()
     data = {"machine": machine, "date": date.today().isoformat(), "outputs": outputs}
     print(f"wrote {write_json(sweep_file(machine['gpu'], NAME), data)}")
