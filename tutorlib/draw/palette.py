@@ -9,7 +9,7 @@ LINES = (
     *("#66CCEE", "#4477AA", "#228833", "#EE6677", "#AA3377", "#999933"),
     *("#EE7733", "#009988", "#332288", "#CC3311", "#882255", "#0077BB"),
 )
-SHADES = ("#9AA5B1", "#5F6C7B", "#1F2933", "#C3A374")  # shapes and orders: no rung of the ladder has these
+SHADES = ("#9AA5B1", "#5F6C7B", "#A0522D", "#C3A374")  # shapes and orders: no rung of the ladder has these
 RAMP = ("#FFFDE3", "#D3EDC3", "#8FD3C1", "#5FB6D0", "#6C9BD2")  # small to large, ever darker
 INK = "#1F2933"  # text and thick lines
 FAINT = "#8A949E"  # coordinates and thin lines
