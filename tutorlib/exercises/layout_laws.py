@@ -199,11 +199,6 @@ def random_layout(rng: Random, largest: int = 64, holes: bool = True) -> Layout:
     return Layout(*map(unwrap, nested))
 
 
-def one_layout(rng: Random) -> tuple[Layout]:
-    """The arguments of an operator on one layout."""
-    return (random_layout(rng),)
-
-
 def composable(rng: Random) -> tuple[Layout, Layout]:
     """A layout A of up to 64 elements and a B whose offsets are all indices of A: cosize(B) <= size(A)."""
     a = random_layout(rng)

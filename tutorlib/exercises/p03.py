@@ -5,12 +5,11 @@ compare both with the real CuTe DSL.
 """
 
 from collections.abc import Sequence
-from functools import partial
 from random import Random
 from typing import Any
 
 import tensor_layouts as tl
-from tensor_layouts import Layout, cosize, flatten, mode, size
+from tensor_layouts import Layout, flatten, mode, size
 
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.randomness import beside
@@ -21,7 +20,6 @@ from tutorlib.exercises.layout_laws import (
     its_own,
     offset_and_layout,
     offsets,
-    one_layout,
     refuses,
     same_function,
     scaled,
@@ -29,7 +27,6 @@ from tutorlib.exercises.layout_laws import (
     two_matrices,
 )
 from tutorlib.exercises.values import drawn, of_tl, value_exercise
-from tutorlib.layouts.notation import calls
 from tutorlib.layouts.views import TiledCopyView, tiled_copy_view
 
 OPERATORS = (  # in the page's order: each may be written with those before it, and many of the later ones call it
@@ -99,12 +96,6 @@ def swapped(layout: Layout) -> Layout:
     return Layout(mode(layout, 1), mode(layout, 0))
 
 
-def bounded(rng: Random, more: int = 0) -> tuple[Layout, int]:
-    """A layout and a bound: of whole copies, or by `more` larger."""
-    (layout,) = one_layout(rng)
-    return layout, 16 * size(layout) * rng.randint(1, 4) + more
-
-
 def row_or_column(rng: Random) -> tuple[int, int]:
     n = rng.randint(2, 40)
     return (1, n) if rng.random() < 0.5 else (n, 1)
@@ -112,7 +103,7 @@ def row_or_column(rng: Random) -> tuple[int, int]:
 
 BY_ROWS = Layout((8, 4), (4, 1)), Layout((1, 4), (4, 1))  # the threads and values of the page's pictures
 
-# 03.1 to 03.3 ---------------------------------------------------------------------------------------------------------
+# 03.1 and 03.2 --------------------------------------------------------------------------------------------------------
 
 FUNCTIONS = (
     value_exercise(
@@ -161,28 +152,13 @@ FUNCTIONS = (
         },
         library=ELSEWHERE,
     ),
-    value_exercise(
-        ("03.3", "complement", 2),
-        None,
-        {
-            "whole copies": beside(calls("4:2 24", "8:1 32", "(2,3):(24,2) 96", "(2,(1,2)):(8,(3,2)) 32"), bounded, 9),
-            "a bound inside a copy": beside(calls("4:2 10", "4:1 10"), partial(bounded, more=1), 9),
-        },
-        refuses("none", "a copy collides with another", "(2,2):(1,3) 24", "(2,2):(2,6) 24", valid=bounded),
-        holds=same_function(tl.complement),
-        mistakes={
-            "behind_the_last": lambda layout, bound: Layout(-(-bound // cosize(layout)), cosize(layout)),
-            "itself": lambda layout, bound: layout,
-        },
-        library=from_here_on("complement"),
-    ),
 )
 
-# 03.4 and 03.5: thread-value layouts ----------------------------------------------------------------------------------
+# 03.3 and 03.4: thread-value layouts ----------------------------------------------------------------------------------
 
 PRODUCTS = (
     value_exercise(
-        ("03.5", "thread_tile", 4),
+        ("03.4", "thread_tile", 4),
         None,
         {
             "every block of a 16×32 matrix": stretched(
@@ -213,7 +189,7 @@ PRODUCTS = (
         library=ELSEWHERE,
     ),
     value_exercise(
-        ("03.4", "layout_tv", 3),
+        ("03.3", "layout_tv", 3),
         None,
         {
             "vectors along a row": alike("(8,4):(4,1) (1,4):(4,1)", "(8,16):(16,1) (1,8):(8,1)"),
