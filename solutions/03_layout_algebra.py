@@ -12,8 +12,7 @@
 # full of `//` and `%`. Then the rows are padded, or the tile size changes, and you derive it again.
 #
 # Notebook 02 had a better way: `cute.local_tile` computes a tile from the layout of the whole. It is built from
-# operators on layouts: compose, divide, repeat, invert. Each obeys a law of one line. On this page you write the
-# central ones, and answer the question about thread 17.
+# operators on layouts: compose, divide, repeat, invert. Each obeys a law of one line.
 #
 # > **After this page you can** cut a matrix into tiles, arrange threads over a tile, predict the results of CuTe's
 # > operators, and test whether they are right.
@@ -39,15 +38,13 @@ from tutorlib import (
 # > (A ∘ B)(i) = A(B(i)) for every i, and B's coordinates stay valid
 #
 # A is a matrix in memory. B picks elements of it, by index, in its own order. A ∘ B gives their offsets. Here A is a
-# row-major 4×8, and B takes every second index. Take B's entry 8: counted down the columns, index 8 of A is its cell
-# (0, 2), at offset 2. Click a cell of a∘b to see where it comes from.
+# row-major 4×8, and B takes every second index, which is rows 0 and 2 of each column in turn. Take B's entry 8: counted
+# down the columns, index 8 of A is its cell (0, 2), at offset 2. Click a cell of a∘b to see where it comes from.
 
 # %%
 explore_compose("(4,8):(8,1)", "(4,4):(2,8)")
 
 # %% [markdown]
-# So every second index is rows 0 and 2 of each column in turn.
-#
 # **Exercise 03.1** (about 1 line). A transpose is a composition, too. Write `transposing(rows, columns)`. It returns
 # one B for all layouts L of `rows` rows and `columns` columns, whatever their strides, so that L ∘ B is L transposed:
 # (L ∘ B)(j, i) = L(i, j).
@@ -187,8 +184,6 @@ tiles = tl.zipped_divide(layout("(16,32):(32,1)"), (Layout(8, 1), Layout(16, 1))
 print(tiles(((0, 0), (0, 1))), text(mode(tiles, 0)))
 
 # %% [markdown]
-# That is half the answer about thread 17.
-#
 # ## When CuTe is wrong
 #
 # Each law is a test that you can run, and CuTe (nvidia-cutlass-dsl 4.8.1) breaks some of them, without an error. Here
@@ -221,19 +216,17 @@ print("C(D(i)):", [C(D(i)) for i in range(6)])
 # shows that this is not enough: its B is injective.
 #
 # None of the three can happen if all extents and strides are powers of two and B, or the tile, is injective: its modes
-# then own different bits of the index, so no sum carries and every quotient is whole. Otherwise test the law:
-# `all(R(i) == A(B(i)) for i in range(size(B)))`. Zipped divide avoids the third.
+# then own different bits of the index. Otherwise test the law: `all(R(i) == A(B(i)) for i in range(size(B)))`.
 #
 # ## Products: repeat a block
 #
-# A product builds a layout from copies. Say four threads share a 2×8 tile, four elements each. We want a layout that
-# gives each place of the tile the number thread + 4 · value. `threads`, (2,2):(2,1), numbers one element of each
-# thread; four copies of this block, in the order of a grid `values`, number the tile.
+# A product builds a layout from copies. Say four threads share a 2×8 tile, four elements each. `threads`, (2,2):(2,1),
+# numbers one element of each thread. Four copies of this block, in the order of a grid `values`, give each place of the
+# tile the number thread + 4 · value.
 #
-# Rows are paired with rows and columns with columns, in one of two orders. A **blocked product** runs inside the block
-# first, so each block stays in one piece. A **raked product** runs over the copies first, so the blocks are
-# interleaved. The numbers of thread 0 are outlined. Which product gives a thread four neighbors, which it can load at
-# once?
+# A **blocked product** runs inside the block first, so each block stays in one piece. A **raked product** runs over the
+# copies first, so the blocks are interleaved. The numbers of thread 0 are outlined. Which product gives a thread four
+# neighbors, which it can load at once?
 
 # %%
 threads, values = layout("(2,2):(2,1)"), layout("(1,4):(4,1)")
@@ -241,8 +234,7 @@ products = {"blocked": tl.blocked_product(threads, values), "raked": tl.raked_pr
 show_layouts(products, outlined=range(0, 16, 4))
 
 # %% [markdown]
-# The raked one, so it is the one for threads.
-# Both are a **logical product**, A ⊗ B, with its modes regrouped:
+# The raked one, so it is the one for threads. Both are a **logical product**, A ⊗ B, with its modes regrouped:
 #
 # > (A ⊗ B)(i, j) = A(i) + A\*(B(j)): element i of copy j
 #
@@ -310,23 +302,16 @@ check("03.3", layout_tv)
 # has tile (0, 1), which begins at column 16. **Predict** with the picture: at which offsets are the four elements of
 # thread 17?
 #
-# **Exercise 03.4** (about 3 lines). Write `thread_tile(matrix, tile, block, threads, values)`: the pair (offset,
-# Layout). The layout takes (thread, value), and offset + Layout(thread, value) is the element's place in memory. `tile`
-# is (rows, columns), the size of threads ⊗ values; `block` is (tile row, tile column); `matrix` may be nested. (Without
-# 03.3, `tiled_copy_view(threads, values, tile).layout` has the threads' layout.)
+# `thread_tile` composes the tile's layout with TV. The element of (thread, value) is at offset + share(thread, value).
 
 
 # %%
 def thread_tile(matrix, tile, block, threads, values):
-    ### BEGIN SOLUTION (about 3 lines)
+    """(offset, share) of a block's tile in a matrix. tile: (rows, columns); block: (tile row, tile column)."""
     tiles = tl.zipped_divide(matrix, tuple(Layout(extent, 1) for extent in tile))
-    share = tl.compose(mode(tiles, 0), layout_tv(threads, values))
+    share = tl.compose(mode(tiles, 0), tiled_copy_view(threads, values, tile).layout)
     return tiles(((0, 0), block)), share
-    ### END SOLUTION
 
-
-# %%
-check("03.4", thread_tile)
 
 # %% [markdown]
 # Now let CuTe answer. It composes the tile's mode with the thread-value layout and leaves the grid of tiles (`None`):
@@ -349,8 +334,31 @@ print("yours:", [begin + share(17, value) for value in range(4)])
 
 # %% [markdown]
 # In the picture, thread 17 is in row 4 and begins at column 4, so its first element is (4, 20), at 4·32 + 20 = 148. If
-# the rows are padded to 40 elements, or the matrix is stored in blocks, only `matrix` changes. The kernels
-# of this course do these two steps with `cute.local_tile` and `partition_S` (notebook 05).
+# the rows are padded to 40 elements, only `matrix` changes. The kernels of this course do these two steps with
+# `cute.local_tile` and `partition_S` (notebook 05).
+#
+# **Exercise 03.4** (about 6 lines). The tiles of a real matrix need not divide it. Write `loads(matrix, tile, block,
+# threads, values, thread)`: the offsets in memory of the elements that this thread loads, as a list in the order of its
+# values. It loads none outside the matrix. `matrix` has two modes, each an integer, and any strides.
+
+
+# %%
+def loads(matrix, tile, block, threads, values, thread):
+    ### BEGIN SOLUTION (about 6 lines)
+    offset, share = thread_tile(matrix, tile, block, threads, values)
+    rows_at, rows = thread_tile(Layout(matrix.shape, (1, 0)), tile, block, threads, values)
+    columns_at, columns = thread_tile(Layout(matrix.shape, (0, 1)), tile, block, threads, values)
+    places = [(rows_at + rows(thread, value), columns_at + columns(thread, value)) for value in range(size(values))]
+    inside = [row < size(mode(matrix, 0)) and column < size(mode(matrix, 1)) for row, column in places]
+    return [offset + share(thread, value) for value in range(size(values)) if inside[value]]
+    ### END SOLUTION
+
+
+# %%
+check("03.4", loads)
+
+# %% [markdown]
+# In CuTe a kernel cuts the tensor of coordinates as it cuts the data, and compares the coordinates with the shape.
 #
 # ## What to remember
 #
@@ -364,6 +372,7 @@ print("yours:", [begin + share(17, value) for value in range(4)])
 # | right inverse | A(R(k)) = k | from a picture of threads to their elements |
 #
 # - Each law is a test that you can run: CuTe does not always obey it.
+# - Whether an element exists is a question of its coordinates, not of its offset.
 #
 # Next: [04](04_swizzles.ipynb), how a tile lies in shared memory.
 #

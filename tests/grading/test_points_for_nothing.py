@@ -173,8 +173,8 @@ NAMING = {
         "in a string",
         """
         def layout_tv(threads, values):
-            tile = tuple(a * b for a, b in zip(threads.shape, values.shape, strict=True))
-            return getattr(__import__("tutorlib"), "tiled_copy_view")(threads, values, tile).layout
+            (inverse,) = getattr(__import__("tutorlib"), "ask")([("right_inverse", tl.raked_product(threads, values))])
+            return tl.compose(inverse, Layout((size(threads), size(values))))
         """,
     ),
 }

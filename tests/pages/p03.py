@@ -22,5 +22,17 @@ def by_left_inverse(threads, values):
     return Layout(*(tl.compose(inverse, part) for part in (Layout(size(threads)), Layout(size(values), size(threads)))))
 
 
+@right("03.4")
+def by_remainders(matrix, tile, block, threads, values, thread):
+    """The place in the tile by division, instead of layouts of rows and columns."""
+    found = []
+    for value in range(size(values)):
+        index = tiled_copy_view(threads, values, tile).layout(thread, value)
+        row, column = block[0] * tile[0] + index % tile[0], block[1] * tile[1] + index // tile[0]
+        if row < size(mode(matrix, 0)) and column < size(mode(matrix, 1)):
+            found.append(matrix(row, column))
+    return found
+
+
 composed = solved("03.2")
 shared = solved("03.3")
