@@ -72,7 +72,7 @@ def demand(divides, what):
 show_tv("(8,4):(1,8)", (8, 4), "naive: a thread has a row")
 
 # %% [markdown]
-# `cutlass.range(64, unroll_full=True)` repeats the loop's body 64 times in the machine code.
+# `cutlass.range(64, unroll_full=True)` asks the compiler to unroll the loop: to repeat its body 64 times.
 
 
 # %%
