@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 85
+#     minutes: 70
 #     summary: Compose, divide, repeat, invert. You write the operators that cut a matrix for blocks and threads.
 # ---
 
@@ -12,13 +12,12 @@
 # full of `//` and `%`. Then the rows are padded, or the tile size changes, and you derive it again.
 #
 # Notebook 02 had a better way: `cute.local_tile` computes a tile from the layout of the whole. It is built from
-# operators on layouts: compose, divide, repeat, invert. Each obeys a law of one line. On this page you write the
-# central ones, and answer the question about thread 17.
+# operators on layouts: compose, divide, repeat, invert. Each obeys a law of one line.
 #
 # > **After this page you can** cut a matrix into tiles, arrange threads over a tile, predict the results of CuTe's
 # > operators, and test whether they are right.
 # >
-# > **It takes** about 85 minutes, without a GPU. Kernels need zipped divide, thread-value layouts and 03.5 most.
+# > **It takes** about 70 minutes, without a GPU. Kernels need zipped divide, thread-value layouts and 03.4 most.
 
 # %%
 import tensor_layouts as tl
@@ -30,8 +29,7 @@ from tutorlib import (
 )  # fmt: skip
 
 # %% [markdown]
-# `tl` is `tensor_layouts`, which has all operators in Python. Where an exercise needs the operator of an earlier one,
-# call `tl`'s, solved or not: `tl.compose`.
+# `tl` is `tensor_layouts`, which has all operators in Python.
 #
 # ## Composition: read a matrix in another order
 #
@@ -40,15 +38,13 @@ from tutorlib import (
 # > (A ∘ B)(i) = A(B(i)) for every i, and B's coordinates stay valid
 #
 # A is a matrix in memory. B picks elements of it, by index, in its own order. A ∘ B gives their offsets. Here A is a
-# row-major 4×8, and B takes every second index. Take B's entry 8: counted down the columns, index 8 of A is its cell
-# (0, 2), at offset 2. Click a cell of a∘b to see where it comes from.
+# row-major 4×8, and B takes every second index, which is rows 0 and 2 of each column in turn. Take B's entry 8: counted
+# down the columns, index 8 of A is its cell (0, 2), at offset 2. Click a cell of a∘b to see where it comes from.
 
 # %%
 explore_compose("(4,8):(8,1)", "(4,4):(2,8)")
 
 # %% [markdown]
-# So every second index is rows 0 and 2 of each column in turn.
-#
 # **Exercise 03.1** (about 1 line). A transpose is a composition, too. Write `transposing(rows, columns)`. It returns
 # one B for all layouts L of `rows` rows and `columns` columns, whatever their strides, so that L ∘ B is L transposed:
 # (L ∘ B)(j, i) = L(i, j).
@@ -84,20 +80,19 @@ show_picked("(4,8):(8,1)", ["2:1", "4:8", "8:2", "5:3"])
 # | 4:8 | 8 | 2 | a column has room for two, rows 0 and 2: append 2:16 |
 # | 8:1 | 4 | 1 | they fill four neighboring columns: append 4:1 |
 #
-# So the result is (2,4):(16,1). 5:3 has none: rows 0 and 3 are 24 apart, and the next element is back in row 2. But 2:3
-# has one, 2:24: it ends in row 3, though 3 does not divide 4.
+# So the result is (2,4):(16,1). 5:3 has none: rows 0 and 3 are 24 apart, and the next element is back in row 2.
 #
 # Before any of this, the given code **coalesces** A: it writes A with the fewest modes that are the same function of
 # the index. Neighbors s:d and t:e become one mode if e = s·d, as (4,8):(1,4) becomes 32:1; modes of extent 1 are
 # dropped.
 #
-# **Exercise 03.2** (about 9 lines). Complete `compose(a, b)`. Find a condition for each of the four pictures. Then
-# either set `take`, the number of elements that this mode takes; or change `step` and go on to the next mode; or raise
-# `ValueError`: for 5:3, for 3:2 (two in a column, but three to place), and for 6:1 (a column and a half).
+# **Exercise 03.2** (about 9 lines). Complete `compose(a, b)`: for each mode of A but the last, either set `take`, the
+# number of elements that this mode takes; or change `step` and go on to the next mode; or raise `ValueError`, where no
+# layout obeys the law for this mode of B. The last mode of A, not in the loop, takes all that is left, even past A's
+# end.
 #
-# You may also raise where a step leaves the column and is neither a multiple nor a divisor of its extent, even if a
-# layout exists: 2:6 has 2:17. The check does not test this. The last mode, not in the loop, takes all that is left,
-# even past A's end.
+# There is one exception. You may also raise where a step leaves the column and is neither a multiple nor a divisor of
+# its extent, even if a layout exists: 2:6 has 2:17.
 
 
 # %%
@@ -148,33 +143,9 @@ show_complement("4:2", 24)
 # %% [markdown]
 # > Every offset below the bound is L(i) + L\*(j) in exactly one way, and the offsets of the complement L\* ascend.
 #
-# 2:1 fills the gaps between the tile's elements; 3:8 repeats the filled block of eight. What if L has several modes, in
-# any order? And why has (2,2):(1,3) no complement?
+# 2:1 fills the gap between the tile's elements; 3:8 repeats the filled block of eight. (2,2):(1,3) has no complement:
+# its elements are 0, 1, 3, 4, so a copy must begin at 2, and collides at 3.
 #
-# **Exercise 03.3** (about 6 lines). Complete `complement(layout, bound)`, for layouts without strides of 0. Round
-# the last extent up. If there is no complement, raise `ValueError`.
-
-
-# %%
-def complement(layout, bound):
-    flat = zip(flatten(layout.stride), flatten(layout.shape), strict=True)
-    modes = sorted((stride, extent) for stride, extent in flat if extent > 1)
-    gaps, reach = [], 1  # modes (extent, stride) of the complement; the offsets below reach are covered
-    ### BEGIN SOLUTION (about 6 lines)
-    for stride, extent in modes:
-        if stride % reach:
-            raise ValueError(f"a copy at {reach} collides with the one at {stride}")
-        gaps.append((stride // reach, reach))
-        reach = extent * stride
-    gaps.append((-(-bound // reach), reach))
-    ### END SOLUTION
-    return tl.coalesce(Layout(*zip(*gaps, strict=True)))
-
-
-# %%
-check("03.3", complement)
-
-# %% [markdown]
 # **Logical divide**, A ⊘ B, cuts A into tiles. Tile 0 is B, a list of indices of A. The complement B\* lists the
 # indices at which the tiles begin:
 #
@@ -184,15 +155,6 @@ check("03.3", complement)
 
 # %%
 show_divide("(4,6):(6,1)", "4:2")
-
-
-# %%
-def logical_divide(layout, tile):
-    starts = tl.complement(tile, size(layout))
-    return tl.compose(layout, Layout(tile, starts))
-
-
-print(text(logical_divide(layout("(4,6):(6,1)"), layout("4:2"))))
 
 # %% [markdown]
 # The complement's bound is the *size* of A, since B lists indices. If the tile does not divide A, the number of tiles
@@ -208,36 +170,30 @@ print(text(logical_divide(layout("(4,6):(6,1)"), layout("4:2"))))
 # A thread block indexes the second mode, the grid of tiles, and keeps the first, the tile.
 
 # %%
-show_divide("(8,6):(6,1)", (4, 3))
+explore_divide("(10,8):(8,1)", "(4,4)")
 
 # %% [markdown]
+# Click a cell to find it on the other side. The cells of an edge tile that are outside the matrix are hatched.
+#
 # Most CuTe kernels begin with `gA = cute.local_tile(mA, tile, block)`: the offset at which a block's tile begins, and
 # the layout inside, which is the same for all. Here are both for block (0, 1), in a row-major 16×32 matrix with tiles
-# of 8×16. (To CuTe a plain number n in a tiler means n:1; `tl` takes a `Layout(n, 1)`.)
+# of 8×16:
 
 # %%
 tiles = tl.zipped_divide(layout("(16,32):(32,1)"), (Layout(8, 1), Layout(16, 1)))
 print(tiles(((0, 0), (0, 1))), text(mode(tiles, 0)))
 
 # %% [markdown]
-# That is half the answer about thread 17. The cells of an edge tile that are outside the matrix are hatched. Click a
-# cell to find it on the other side.
-
-# %%
-explore_divide("(10,8):(8,1)", "(4,4)")
-
-# %% [markdown]
 # ## When CuTe is wrong
 #
 # Each law is a test that you can run, and CuTe (nvidia-cutlass-dsl 4.8.1) breaks some of them, without an error. Here
-# `ask` puts four questions to it:
+# `ask` puts three questions to it:
 
 # %%
 A, B, C, D = layout("(6,3):(8,2)"), layout("4:4"), layout("(6,2):(1,7)"), layout("(3,2):(2,3)")
 answers = ask([
     ("composition", A, B),
     ("composition", C, D),
-    ("complement", layout("(2,2):(1,3)"), 24),
     ("logical_divide", layout("(10,2):(2,1)"), layout("4:1")),
 ])  # fmt: skip
 for n, answer in enumerate(answers, 1):
@@ -246,35 +202,31 @@ print("A(B(i)):", [A(B(i)) for i in range(4)])
 print("C(D(i)):", [C(D(i)) for i in range(6)])
 
 # %% [markdown]
-# No layout is right for any of the four.
+# No layout is right for any of the three.
 #
 # | | CuTe | cause | your function |
 # |---|---|---|---|
 # | 1 | 0, 32, 2, 34 | 4 does not divide 6; the quotient is rounded up to two in a column | raises |
 # | 2 | ends at 7, not 8 | each mode stays in the first column; the sum 4 + 3 carries into the second | wrong, too |
-# | 3 | 4:6 | the layout is 0, 1, 3, 4: a copy must begin at 2, and collides at 3 | raises |
-# | 4 | 6 tiles, not 5 | a tile runs from one column into the next; CuTe rounds up in each | (`tl` refuses) |
+# | 3 | 6 tiles, not 5 | a tile runs from one column into the next; CuTe rounds up in each | (`tl` refuses) |
 #
 # [CuTe's
 # documentation](https://docs.nvidia.com/cutlass/media/docs/cpp/cute/02_layout_algebra.html#computing-composition)
 # allows composing mode by mode if B is *injective*, which means that it picks no element twice. The second question
 # shows that this is not enough: its B is injective.
 #
-# None of the four can happen if all extents and strides are powers of two and B, or the tile, is injective: its modes
-# then own different bits of the index, so no sum carries and every quotient is whole. Otherwise test the law:
-# `all(R(i) == A(B(i)) for i in range(size(B)))`. The cure for the fourth is zipped divide, which cuts each mode on its
-# own.
+# None of the three can happen if all extents and strides are powers of two and B, or the tile, is injective: its modes
+# then own different bits of the index. Otherwise test the law: `all(R(i) == A(B(i)) for i in range(size(B)))`.
 #
 # ## Products: repeat a block
 #
-# A product builds a layout from copies. Say four threads share a 2×8 tile, four elements each. We want a layout that
-# gives each place of the tile the number thread + 4 · value. `threads`, (2,2):(2,1), numbers one element of each
-# thread; four copies of this block, in the order of a grid `values`, number the tile.
+# A product builds a layout from copies. Say four threads share a 2×8 tile, four elements each. `threads`, (2,2):(2,1),
+# numbers one element of each thread. Four copies of this block, in the order of a grid `values`, give each place of the
+# tile the number thread + 4 · value.
 #
-# Rows are paired with rows and columns with columns, in one of two orders. A **blocked product** runs inside the block
-# first, so each block stays in one piece. A **raked product** runs over the copies first, so the blocks are
-# interleaved. The numbers of thread 0 are outlined. Which product gives a thread four neighbors, which it can load at
-# once?
+# A **blocked product** runs inside the block first, so each block stays in one piece. A **raked product** runs over the
+# copies first, so the blocks are interleaved. The numbers of thread 0 are outlined. Which product gives a thread four
+# neighbors, which it can load at once?
 
 # %%
 threads, values = layout("(2,2):(2,1)"), layout("(1,4):(4,1)")
@@ -282,8 +234,7 @@ products = {"blocked": tl.blocked_product(threads, values), "raked": tl.raked_pr
 show_layouts(products, outlined=range(0, 16, 4))
 
 # %% [markdown]
-# The raked one, so it is the one for threads. The blocked one repeats a small layout over a tile, as in notebook 04.
-# Both are a **logical product**, A ⊗ B, with its modes regrouped:
+# The raked one, so it is the one for threads. Both are a **logical product**, A ⊗ B, with its modes regrouped:
 #
 # > (A ⊗ B)(i, j) = A(i) + A\*(B(j)): element i of copy j
 #
@@ -327,8 +278,8 @@ TV = tiled_copy_view(threads, values, (8, 16)).layout
 show_tv(TV, (8, 16), title=f"{text(TV)}: who holds what of an 8×16 tile")
 
 # %% [markdown]
-# **Exercise 03.4** (about 2 lines). Write `layout_tv(threads, values)` for two compact matrices: their numbers run
-# from 0 on, without a gap. Of this page's operators you need three.
+# **Exercise 03.3** (about 2 lines). Write `layout_tv(threads, values)`, the TV of two compact matrices: their numbers
+# run from 0 on, without a gap.
 
 
 # %%
@@ -340,7 +291,7 @@ def layout_tv(threads, values):
 
 
 # %%
-check("03.4", layout_tv)
+check("03.3", layout_tv)
 
 # %% [markdown]
 # CuTe calls it `make_layout_tv`; notebook 05 combines it with a copy instruction to a `TiledCopy`.
@@ -351,23 +302,16 @@ check("03.4", layout_tv)
 # has tile (0, 1), which begins at column 16. **Predict** with the picture: at which offsets are the four elements of
 # thread 17?
 #
-# **Exercise 03.5** (about 3 lines). Write `thread_tile(matrix, tile, block, threads, values)`: the pair (offset,
-# Layout). The layout takes (thread, value), and offset + Layout(thread, value) is the element's place in memory. `tile`
-# is (rows, columns), the size of threads ⊗ values; `block` is (tile row, tile column); `matrix` may be nested. (Without
-# 03.4, `tiled_copy_view(threads, values, tile).layout` has the threads' layout.)
+# `thread_tile` composes the tile's layout with TV. The element of (thread, value) is at offset + share(thread, value).
 
 
 # %%
 def thread_tile(matrix, tile, block, threads, values):
-    ### BEGIN SOLUTION (about 3 lines)
+    """(offset, share) of a block's tile in a matrix. tile: (rows, columns); block: (tile row, tile column)."""
     tiles = tl.zipped_divide(matrix, tuple(Layout(extent, 1) for extent in tile))
-    share = tl.compose(mode(tiles, 0), layout_tv(threads, values))
+    share = tl.compose(mode(tiles, 0), tiled_copy_view(threads, values, tile).layout)
     return tiles(((0, 0), block)), share
-    ### END SOLUTION
 
-
-# %%
-check("03.5", thread_tile)
 
 # %% [markdown]
 # Now let CuTe answer. It composes the tile's mode with the thread-value layout and leaves the grid of tiles (`None`):
@@ -390,8 +334,31 @@ print("yours:", [begin + share(17, value) for value in range(4)])
 
 # %% [markdown]
 # In the picture, thread 17 is in row 4 and begins at column 4, so its first element is (4, 20), at 4·32 + 20 = 148. If
-# the rows are padded to 40 elements, or the matrix is stored in blocks, only `matrix` changes. The kernels
-# of this course do these two steps with `cute.local_tile` and `partition_S` (notebook 05).
+# the rows are padded to 40 elements, only `matrix` changes. The kernels of this course do these two steps with
+# `cute.local_tile` and `partition_S` (notebook 05).
+#
+# **Exercise 03.4** (about 6 lines). The tiles of a real matrix need not divide it. Write `loads(matrix, tile, block,
+# threads, values, thread)`: the offsets in memory of the elements that this thread loads, as a list in the order of its
+# values. It loads none outside the matrix. `matrix` has two modes, each an integer, and any strides.
+
+
+# %%
+def loads(matrix, tile, block, threads, values, thread):
+    ### BEGIN SOLUTION (about 6 lines)
+    offset, share = thread_tile(matrix, tile, block, threads, values)
+    rows_at, rows = thread_tile(Layout(matrix.shape, (1, 0)), tile, block, threads, values)
+    columns_at, columns = thread_tile(Layout(matrix.shape, (0, 1)), tile, block, threads, values)
+    places = [(rows_at + rows(thread, value), columns_at + columns(thread, value)) for value in range(size(values))]
+    inside = [row < size(mode(matrix, 0)) and column < size(mode(matrix, 1)) for row, column in places]
+    return [offset + share(thread, value) for value in range(size(values)) if inside[value]]
+    ### END SOLUTION
+
+
+# %%
+check("03.4", loads)
+
+# %% [markdown]
+# In CuTe a kernel cuts the tensor of coordinates as it cuts the data, and compares the coordinates with the shape.
 #
 # ## What to remember
 #
@@ -403,9 +370,9 @@ print("yours:", [begin + share(17, value) for value in range(4)])
 # | zipped divide | R(inside, outside) = A(inside + tile · outside) | `local_tile` |
 # | A ⊗ B; blocked, raked | R(i, j) = A(i) + A\*(B(j)) | warps out of threads, tiles out of atoms |
 # | right inverse | A(R(k)) = k | from a picture of threads to their elements |
-# | layout_tv(T, V) | right inverse of the raked product | a `TiledCopy`'s threads and values |
 #
 # - Each law is a test that you can run: CuTe does not always obey it.
+# - Whether an element exists is a question of its coordinates, not of its offset.
 #
 # Next: [04](04_swizzles.ipynb), how a tile lies in shared memory.
 #

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 110
+#     minutes: 75
 #     summary: Copy kernels, from one element at a time to TMA, beside torch's own copy, and a transpose of your own.
 # ---
 
@@ -15,10 +15,10 @@
 # matrices. On an H200 the first rung has 0.02 of the speed of torch's copy; the third is within 2% of it. *Bandwidth*
 # on this page counts every byte twice: read once, written once.
 #
-# > **After this page you can** write coalesced copies and a TiledCopy, move data through shared memory by cp.async and
-# > by TMA with each wait and barrier in its place, and remove bank conflicts with a swizzle.
+# > **After this page you can** write coalesced copies, read a TiledCopy, and move data through shared memory, by TMA
+# > and by cp.async, with each wait in its place and without bank conflicts.
 # >
-# > **It takes** about 110 minutes, on any machine; speed needs a GPU (sm_80), TMA a Hopper. Without one, the course's
+# > **It takes** about 75 minutes, on any machine; speed needs a GPU (sm_80), TMA a Hopper. Without one, the course's
 # > own measurements are shown. After rung 3 is a good place to stop.
 
 # %%
@@ -72,8 +72,7 @@ def demand(divides, what):
 show_tv("(8,4):(1,8)", (8, 4), "naive: a thread has a row")
 
 # %% [markdown]
-# In a kernel `range(64)` is a loop in the machine code, unless the compiler decides to unroll it. With
-# `cutlass.range(64, unroll_full=True)` its body is repeated 64 times instead.
+# `cutlass.range(64, unroll_full=True)` asks the compiler to unroll the loop: to repeat its body 64 times.
 
 
 # %%
@@ -103,7 +102,7 @@ _ = explain("05.1", naive, shape=TILE)
 #
 # **Exercise 05.1** (about 6 lines). Write the kernel that touches only the sectors it needs: 2 for each access of a
 # warp. It has the same threads and tile; its loop is unrolled, too, and it loads and stores only elements that exist.
-# **Predict** before you check: is a copy with a sixteenth of the sectors sixteen times faster?
+# **Predict:** is a copy with a sixteenth of the sectors sixteen times faster?
 
 
 # %%
@@ -131,26 +130,19 @@ def coalesced(src: cute.Tensor, dst: cute.Tensor):
 check("05.1", coalesced)
 
 # %% [markdown]
-# Here are both copies of a 4,096×16,384 matrix. Each number is a multiple of the coalesced copy's: its time, the
-# sectors that loads and stores touch, the sectors that L2 delivers, the bytes of device memory.
+# Here are both copies of a 4,096×16,384 matrix, as multiples of the coalesced one: time, sectors that loads touch,
+# sectors that L2 delivers, bytes read from device memory.
 
 # %%
 show_counts(
-    "copy_naive",
-    over="coalesced",
-    loaded=counters.L1_LOADED,
-    stored=counters.L1_STORED,
-    from_L2=counters.L2_READ,
-    memory_read=counters.MEMORY_READ,
-    memory_written=counters.MEMORY_WRITTEN,
-)
+    "copy_naive", over="coalesced",
+    loaded=counters.L1_LOADED, from_L2=counters.L2_READ, memory_read=counters.MEMORY_READ,
+)  # fmt: skip
 
 # %% [markdown]
-# The naive copy touches 16 times the sectors but takes 24 times as long, since memory moves more than 20 times the
-# bytes. A thread returns to its sector only in its next step, after it has waited for another load. By then L1 has lost
-# the sector: L2 delivers 15 times as many. L2 often has lost it, too; the counts do not say why. So loads can account
-# for no more than 15 times the memory reads, about half of the growth. The other half is presumably due to stores: L2
-# may read a sector first when a store changes only a part of it.
+# The naive copy touches 16 times the sectors, but takes 24 times as long. A thread returns to a sector only in its next
+# step, after it has waited for another load. By then L1 has lost the sector, so L2 must deliver it again; and device
+# memory reads 30 times the bytes.
 #
 # Rung 2 on 1 GiB, timed in turns with torch's copy of as many bytes:
 
@@ -160,24 +152,24 @@ show_ladder("05.1")
 # %% [markdown]
 # ## Bytes in flight
 #
-# Rung 2 moves no unnecessary byte, and is still far behind torch's copy. The reason is not *where* the loads go but
-# *how few* of them are in flight. The compiler may not move a load above the previous step's store: for all it knows,
-# `dst` and `src` overlap. So each of an SM's 2,048 threads waits for one element of 2 bytes. By Little's law, bytes in
-# flight = bandwidth × latency. The cell computes how many bytes it takes to read at half of the datasheet's bandwidth,
-# since reads are half of a copy's bytes:
+# Rung 2 moves no unnecessary byte, and is still far behind torch's copy: too few of its loads are in flight. The
+# compiler may not move a load above the previous step's store, because for all it knows `dst` and `src` overlap. So
+# each of an SM's 2,048 threads waits for one element of 2 bytes.
+#
+# By Little's law, bytes in flight = bandwidth × latency. From the measured speed of rung 2 the cell computes the
+# latency, and from that the bytes that it takes to read at half of the datasheet's bandwidth. (Half of a copy's bytes
+# are read.)
 
 # %%
-h200 = hardware_of("NVIDIA H200")
+rungs = all_sweep_results("copy_rungs")[0]
+hardware, rung_2 = hardware_of(rungs.gpu), rungs.points[0].measurement
 in_flight = 2048 * 2  # bytes on an SM
-for gpu, copied in (("NVIDIA H200", 2.10e12), ("NVIDIA H100 80GB HBM3", 1.90e12)):  # bytes/s, of the table above
-    hardware = hardware_of(gpu)
-    latency = in_flight * hardware.sms / (copied / 2)
-    needed = hardware.bandwidth / 2 * latency / hardware.sms
-    print(f"{gpu}: {latency * 1e9:.0f} ns; {needed / 1024:.1f} KiB instead of {in_flight / 1024:.0f}")
+latency = in_flight * hardware.sms / (rung_2.gbps / 2)  # ns
+needed = hardware.bandwidth / 1e9 / 2 * latency / hardware.sms
+print(f"{rungs.gpu}, {rung_2.rate}: {latency:.0f} ns; {needed / 1024:.1f} KiB instead of {in_flight / 1024:.0f}")
 
 # %% [markdown]
-# For the H200 the cell takes 2.10 TB/s, from an earlier run; the table's 2.15 give 503 ns and 8.9 KiB. Latency grows
-# with the load, so 9 KiB is the least that can be enough.
+# Latency grows with the load, so about 9 KiB is the least that can be enough.
 #
 # ## Rung 3: 128 bits at a time
 #
@@ -186,150 +178,14 @@ for gpu, copied in (("NVIDIA H200", 2.10e12), ("NVIDIA H100 80GB HBM3", 1.90e12)
 # brings the most?
 #
 # In CuTe this is a `TiledCopy`: one copy instruction, wrapped as a **copy atom** and laid out over threads and values.
-# The miniature has vectors of 4 and two rows of threads:
+# `threads` arranges the threads over the tile, as a matrix of thread numbers; `values` arranges the elements that each
+# takes at once. The miniature has vectors of 4 and two rows of threads:
 
 # %%
 show_tv("((4,2),(4,4)):((32,1),(8,2))", (8, 16), "vectorized: a thread has 4 neighbors at once, V0 to V3")
 
 # %% [markdown]
-# - `make_tiled_copy_tv(atom, threads, values)` takes two layouts: `threads` arranges the threads over the tile, as a
-#   matrix of thread numbers, and `values` the elements that each takes at once.
-# - `mine = tiled.get_slice(thread)` is one thread's view. `mine.partition_S(t)` and `mine.partition_D(t)` give its part
-#   of a source and of a destination, as a tensor of shape (vector, repetitions down, repetitions across).
-# - `cute.make_fragment_like(part)` is a tensor in registers with room for each element of the part.
-# - `cute.copy(tiled, from, to, pred=mask)` moves a thread's whole part from memory to registers or back, and skips the
-#   vectors whose entry in the mask is False.
-#
-# Shapes need no GPU:
-
-
-# %%
-@cute.jit
-def look():
-    atom = cute.make_copy_atom(CopyUniversalOp(), cutlass.BFloat16, num_bits_per_copy=64)
-    tiled = cute.make_tiled_copy_tv(atom, cute.make_layout((2, 4), stride=(4, 1)), cute.make_layout((1, 4)))
-    print("thread, value → place in the 2×16 that one step covers:", tiled.layout_src_tv_tiled)
-    tile = cute.make_rmem_tensor(cute.make_layout((8, 16), stride=(16, 1)), cutlass.BFloat16)
-    part = tiled.get_slice(5).partition_S(tile)
-    print("one thread's part of an 8×16 tile:", part.layout)
-    print("registers for that much:", cute.make_fragment_like(part).layout)
-
-
-look()
-
-# %% [markdown]
-# The vector's own mode is a pair: `(4,1)` is four elements an access, and one access.
-#
-# The kernel demands that the number of columns is a multiple of 8: then a vector is inside or outside as a whole, and
-# its address is a multiple of 16 bytes. `inside` computes the predicates, one for each vector, from coordinates,
-# partitioned as the data are.
-
-
-# %%
-def inside(coordinates, shape):
-    """For each vector of a partition (V, M, N): whether it is inside the matrix. Booleans (1, M, N)."""
-    _, down, across = coordinates.shape
-    mask = cute.make_rmem_tensor((1, down, across), cutlass.Boolean)
-    for m in range(down):
-        for n in range(across):
-            mask[0, m, n] = cute.elem_less(coordinates[0, m, n], shape)
-    return mask
-
-
-# %% [markdown]
-# The tile and its threads:
-
-# %%
-WIDE = (64, 128)
-WIDE_THREADS = 256
-
-# %% [markdown]
-# **Exercise 05.2** (about 6 lines: 3 in the kernel, 3 in the host function). In the host function, derive the two
-# layouts, `threads` and `values`, so that a warp's accesses take whole sectors and all 256 threads take part. One step
-# of them need not cover the wide tile: the partition repeats it. (The check also compiles it for fp32, where `vector`
-# is 4.) In the kernel, take your part of `src` to `dst`, with every load before the first store, and nothing outside
-# the matrix.
-
-
-# %%
-@cute.kernel
-def vectorized_kernel(src: cute.Tensor, dst: cute.Tensor, tiled: cute.TiledCopy):
-    thread, _, _ = cute.arch.thread_idx()
-    mine = tiled.get_slice(thread)
-    mask = inside(mine.partition_S(tile_of_block(cute.make_identity_tensor(src.shape), WIDE)), src.shape)
-    from_src = mine.partition_S(tile_of_block(src, WIDE))  # (V, M, N)
-    to_dst = mine.partition_D(tile_of_block(dst, WIDE))
-    ### BEGIN SOLUTION (about 3 lines)
-    registers = cute.make_fragment_like(from_src)
-    cute.copy(tiled, from_src, registers, pred=mask)
-    cute.copy(tiled, registers, to_dst, pred=mask)
-    ### END SOLUTION
-
-
-@cute.jit
-def vectorized(src: cute.Tensor, dst: cute.Tensor):
-    vector = 128 // src.element_type.width
-    demand(src.shape[1] % vector == 0, f"a row of {src.shape[1]} elements is not a multiple of {vector}")
-    atom = cute.make_copy_atom(CopyUniversalOp(), src.element_type, num_bits_per_copy=128)
-    ### BEGIN SOLUTION (about 3 lines)
-    side_by_side = WIDE[1] // vector
-    threads = cute.make_layout((WIDE_THREADS // side_by_side, side_by_side), stride=(side_by_side, 1))
-    values = cute.make_layout((1, vector))
-    ### END SOLUTION
-    tiled = cute.make_tiled_copy_tv(atom, threads, values)
-    vectorized_kernel(src, dst, tiled).launch(grid=grid_for(src, WIDE), block=(WIDE_THREADS, 1, 1))
-
-
-# %%
-check("05.2", vectorized)
-
-# %% [markdown]
-# A thread has 64 bytes in flight, an SM 128 KiB. Here are the four changes, with the loads that an SM has in flight: as
-# requests, one for each load of a warp, and as bytes. (Registers limit the threads of three rows, to 896 or 1,536.)
-
-# %%
-table = show_sweep("copy_rungs")
-for point in all_sweep_results("copy_rungs")[0].points:
-    block, registers, loads, size = (point.facts[name] for name in ("threads", "registers", "loads", "bytes"))
-    threads = block * memory.blocks_per_sm(memory.H100, 0, registers, block)  # on an SM
-    table.loc[point.name, ("in flight on an SM", "requests")] = f"{threads // 32 * loads:,}"
-    table.loc[point.name, ("in flight on an SM", "KiB")] = f"{threads * loads * size / 1024:.0f}"
-table.fillna("")
-
-# %% [markdown]
-# Loads first or vectors, either alone, brings at least five sixths of the gain, since either puts more than 9 KiB in
-# flight. Beyond that more bytes do not help by themselves: loads first has 112 KiB in flight, vectors have 32 and are
-# faster. They need 64 requests where loads first needs 1,792. The wider tile and more threads each add a little.
-#
-# These kernels omit the predicates, and this is another run: rung 2 is little more than 1% faster than above. The ± is
-# the spread inside one run.
-#
-# **Keep this:** put enough bytes in flight before any thread waits, and request them in wide accesses, neighboring
-# elements in neighboring threads. The TiledCopy provides the wide accesses; the order of your lines puts the bytes in
-# flight.
-
-# %% [markdown]
-# ## Rung 4: cp.async through shared memory
-#
-# So far every byte went through registers. `cp.async` (sm_80) copies 4, 8 or 16 bytes from global to shared memory
-# directly: the thread issues it and goes on. A copy kernel has nothing else to do meanwhile; a GEMM has.
-#
-# | | |
-# |---|---|
-# | `cute.copy(load, from, to)` | with an atom made from `cpasync.CopyG2SOp`: issues one cp.async for each vector |
-# | `cute.arch.cp_async_commit_group()` | makes the copies that this thread has issued so far a group |
-# | `cute.arch.cp_async_wait_group(n)` | waits until at most n of *this thread's* groups are still in flight |
-# | `cute.arch.sync_threads()` | the block's barrier |
-#
-# **Exercise 05.3** (about 3 lines). The tile arrives in shared memory, row-major as it is in `src`; then it goes
-# through registers to `dst`. As in a GEMM, a thread uses what another fetched: thread *t* stores the part of thread
-# 127 − *t*. After the copies a colleague wrote
-#
-#     cute.arch.sync_threads()
-#     cute.arch.cp_async_commit_group()
-#     cute.arch.cp_async_wait_group(1)
-#
-# which has two mistakes. Write the lines without them.
+# For bf16 and the tile of 64×128, a vector has 8 elements, and 16 threads side by side cover a row:
 
 
 # %%
@@ -340,53 +196,79 @@ def vectors_along_rows(atom, vector, tile, threads):
     return cute.make_tiled_copy_tv(atom, lay, cute.make_ordered_layout((1, vector), order=(1, 0)))
 
 
+# %% [markdown]
+# - `mine = tiled.get_slice(thread)` is one thread's view. `mine.partition_S(t)` and `mine.partition_D(t)` give its part
+#   of a source and of a destination, as a tensor of shape (vector, repetitions down, repetitions across).
+# - `cute.make_fragment_like(part)` is a tensor in registers with room for each element of the part.
+# - `cute.copy(tiled, from, to, pred=mask)` copies a thread's whole part, except the vectors whose entry in the mask is
+#   False.
+#
+# The number of columns must be a multiple of 8: then a vector is inside or outside as a whole, and its address is a
+# multiple of 16 bytes. `inside` computes the mask from coordinates, partitioned as the data are.
+
 # %%
+WIDE = (64, 128)
+WIDE_THREADS = 256
+
+
+def inside(coordinates, shape):
+    """For each vector of a partition (V, M, N): whether it is inside the matrix. Booleans (1, M, N)."""
+    _, down, across = coordinates.shape
+    mask = cute.make_rmem_tensor((1, down, across), cutlass.Boolean)
+    for m in range(down):
+        for n in range(across):
+            mask[0, m, n] = cute.elem_less(coordinates[0, m, n], shape)
+    return mask
+
+
 @cute.kernel
-def staged_kernel(src: cute.Tensor, dst: cute.Tensor, load: cute.TiledCopy, store: cute.TiledCopy):
+def vectorized_kernel(src: cute.Tensor, dst: cute.Tensor, tiled: cute.TiledCopy):
     thread, _, _ = cute.arch.thread_idx()
-    row_major = cute.make_layout(TILE, stride=(TILE[1], 1))
-    tile = SmemAllocator().allocate_tensor(src.element_type, row_major, byte_alignment=128)
-    loads, stores = load.get_slice(thread), store.get_slice(THREADS - 1 - thread)
-    cute.copy(load, loads.partition_S(tile_of_block(src)), loads.partition_D(tile))
-    ### BEGIN SOLUTION (about 3 lines)
-    cute.arch.cp_async_commit_group()
-    cute.arch.cp_async_wait_group(0)
-    cute.arch.sync_threads()
-    ### END SOLUTION
-    from_tile = stores.partition_S(tile)
-    registers = cute.make_fragment_like(from_tile)
-    cute.copy(store, from_tile, registers)
-    cute.copy(store, registers, stores.partition_D(tile_of_block(dst)))
+    mine = tiled.get_slice(thread)
+    mask = inside(mine.partition_S(tile_of_block(cute.make_identity_tensor(src.shape), WIDE)), src.shape)
+    from_src = mine.partition_S(tile_of_block(src, WIDE))  # (V, M, N)
+    to_dst = mine.partition_D(tile_of_block(dst, WIDE))
+    registers = cute.make_fragment_like(from_src)
+    cute.copy(tiled, from_src, registers, pred=mask)  # all loads
+    cute.copy(tiled, registers, to_dst, pred=mask)
 
 
 @cute.jit
-def staged(src: cute.Tensor, dst: cute.Tensor):
-    rows, columns = src.shape
-    demand(rows % TILE[0] == 0 and columns % TILE[1] == 0, f"{rows}×{columns} is not made of {TILE[0]}×{TILE[1]} tiles")
-    dtype = src.element_type
-    past_l1 = cpasync.CopyG2SOp(cache_mode=cpasync.LoadCacheMode.GLOBAL)  # only for 16 bytes at a time
-    asynchronous = cute.make_copy_atom(past_l1, dtype, num_bits_per_copy=128)
-    plain = cute.make_copy_atom(CopyUniversalOp(), dtype, num_bits_per_copy=128)
-    vector = 128 // dtype.width
-    load = vectors_along_rows(asynchronous, vector, TILE, THREADS)
-    store = vectors_along_rows(plain, vector, TILE, THREADS)
-    staged_kernel(src, dst, load, store).launch(grid=grid_for(src), block=(THREADS, 1, 1))
+def vectorized(src: cute.Tensor, dst: cute.Tensor):
+    vector = 128 // src.element_type.width
+    demand(src.shape[1] % vector == 0, f"a row of {src.shape[1]} elements is not a multiple of {vector}")
+    atom = cute.make_copy_atom(CopyUniversalOp(), src.element_type, num_bits_per_copy=128)
+    tiled = vectors_along_rows(atom, vector, WIDE, WIDE_THREADS)
+    vectorized_kernel(src, dst, tiled).launch(grid=grid_for(src, WIDE), block=(WIDE_THREADS, 1, 1))
 
-
-# %%
-check("05.3", staged)
 
 # %% [markdown]
-# The wait covers a thread's own copies, and after the barrier every thread knows that all have waited. In the other
-# order a thread could read what another has not received.
+# A thread has 64 bytes in flight, an SM 128 KiB. Here are the four changes, with the loads that an SM has in flight: as
+# requests, one for each load of a warp, and as bytes.
+
+# %%
+table = show_sweep("copy_rungs")
+for point in rungs.points:
+    block, registers, loads, size = (point.facts[name] for name in ("threads", "registers", "loads", "bytes"))
+    threads = block * memory.blocks_per_sm(memory.H100, 0, registers, block)  # on an SM; an H200's limits are the same
+    table.loc[point.name, ("in flight on an SM", "requests")] = f"{threads // 32 * loads:,}"
+    table.loc[point.name, ("in flight on an SM", "KiB")] = f"{threads * loads * size / 1024:.0f}"
+table.fillna("")
+
+# %% [markdown]
+# Loads first or vectors, either alone, reaches 0.9 of torch's copy, since either puts more than 9 KiB in flight. Above
+# that, more bytes alone do not help: loads first has 112 KiB in flight and vectors have 32, but vectors are faster.
+# They need 64 requests where loads first needs 1,792. The wider tile and more threads each add a little. (These kernels
+# omit the predicates, so rung 2 is 1% faster than above.)
 #
-# ## Rung 5: TMA
+# ## Rung 4: TMA
 #
-# Hopper has an engine for tiles, the **Tensor Memory Accelerator**. One thread gives it a descriptor (the matrix's
-# address and shape, and the tile's shape) and a tile's coordinate; TMA computes all addresses, fetches the tile into
-# shared memory, and reports to an **mbarrier** how many bytes have arrived. An mbarrier is a counter in shared memory
-# that threads can wait on. TMA stores tiles, too. It needs no predicates: a load fills elements outside the matrix with
-# zeros, and a store skips them. Rows must begin at multiples of 16 bytes.
+# So far every byte went through registers, and each thread computed its own addresses. Hopper has an engine for tiles,
+# the **Tensor Memory Accelerator**. One thread gives it a descriptor (the matrix's address and shape, and the tile's
+# shape) and a tile's coordinate. TMA computes all addresses, fetches the tile into shared memory, and reports to an
+# **mbarrier** how many bytes have arrived. An mbarrier is a counter in shared memory that threads can wait on. TMA
+# stores tiles, too. It needs no predicates: a load fills elements outside the matrix with zeros, and a store skips
+# them. Rows must begin at multiples of 16 bytes.
 #
 # An mbarrier counts two things: arrivals of threads, and bytes. Its **phase** completes when none of either is pending,
 # and the arrival count starts over. A wait names a *parity*, and returns when the current phase has the other parity. A
@@ -398,17 +280,20 @@ show_mbarrier(1, [("arrive", 16384), ("bytes", 4096), ("bytes", 8192), ("bytes",
 
 # %% [markdown]
 # `make_tiled_tma_atom` makes the descriptor. It returns a copy atom that holds it, and, in place of `src`, a tensor of
-# *coordinates*, which `local_tile` and `tile_of_block` cut as they cut memory. `cpasync.tma_partition` fits a tile in
-# shared memory and one of coordinates to the atom. (The two arguments after the atom are the block's number in its
-# cluster and the cluster's layout: here it is alone.)
+# *coordinates*, which `local_tile` cuts as it cuts memory. `cpasync.tma_partition` fits a tile in shared memory and
+# tiles of coordinates to the atom. (The two arguments after the atom are for clusters.)
 
 
 # %%
+TILES = 3  # of a block
+
+
 def for_tma(atom, tile, matrix):
-    """(the tile in shared memory, this block's tile of the matrix), as the TMA atom moves them."""
-    return cpasync.tma_partition(
-        atom, 0, cute.make_layout(1), cute.group_modes(tile, 0, 2), cute.group_modes(tile_of_block(matrix, WIDE), 0, 2)
-    )
+    """(the tile in shared memory, all tiles in this block's tile column of the matrix), as the TMA atom moves them."""
+    across, _, _ = cute.arch.block_idx()
+    stack = cute.local_tile(matrix, WIDE, (None, across))  # (64, 128, tiles down)
+    alone = cute.make_layout(1)
+    return cpasync.tma_partition(atom, 0, alone, cute.group_modes(tile, 0, 2), cute.group_modes(stack, 0, 2))
 
 
 # %% [markdown]
@@ -416,18 +301,20 @@ def for_tma(atom, tile, matrix):
 #
 # | | |
 # |---|---|
-# | `cute.copy(load, from_src, to_tile, tma_bar_ptr=barrier)` | issues the load; elects a thread: not in `elect_one` |
-# | `cute.copy(store, from_tile, to_dst)` | issues the store, likewise |
+# | `cute.copy(load, from_src[None, n], to_tile, tma_bar_ptr=barrier)` | issues the load of tile n |
+# | `cute.copy(store, from_tile, to_dst[None, n])` | issues the store of tile n |
 # | `cp_async_bulk_commit_group()` | makes the stores issued so far a group |
 # | `cp_async_bulk_wait_group(0, read=True)` | waits until TMA has *read* the tiles of all groups |
-# | `mbarrier_wait(barrier, parity)` | the first phase has parity 0 |
-# | `mbarrier_arrive_and_expect_tx(barrier, bytes)` | an arrival that announces bytes: a whole tile's, at the edge too |
+# | `mbarrier_wait(barrier, parity)` | a wait as above |
+# | `mbarrier_arrive_and_expect_tx(barrier, bytes)` | an arrival that announces bytes |
 # | `with elect_one():` | one thread of the warp executes this; the others skip it |
 #
-# **Exercise 05.4** (about 7 lines). One warp takes the wide tile from `src` to `dst`, with one arrival, one load and
-# one store; it has initialized the mbarrier already. Announce the bytes with the one arrival, so that the phase cannot
-# complete earlier. The store must not begin before the tile has arrived, and the block must not end, and give its
-# shared memory away, while TMA still reads it.
+# The two copies elect a thread by themselves: they are not called in `elect_one`.
+#
+# **Exercise 05.2** (about 9 lines). A block of one warp takes three wide tiles, one below the other, from `src` to
+# `dst`: tiles `first`, `first + 1` and `first + 2`. Each passes through the same 16 KiB, with one arrival, one load and
+# one store. The mbarrier is initialized. TMA works in the background: `dst` must be right however long each copy
+# takes, and the block must not end, and give its shared memory away, while TMA still reads it.
 
 
 # %%
@@ -440,6 +327,8 @@ def tma_kernel(
     tile_layout: cute.Layout,
     dtype: cutlass.Constexpr,
 ):
+    _, down, _ = cute.arch.block_idx()
+    first = down * TILES
     smem = SmemAllocator()
     tile = smem.allocate_tensor(dtype, tile_layout, byte_alignment=128)
     barrier = smem.allocate_array(cutlass.Int64, 1)
@@ -450,14 +339,15 @@ def tma_kernel(
         cute.arch.mbarrier_init(barrier, 1)  # one arrival
         cute.arch.mbarrier_init_fence()  # TMA sees it
     cute.arch.sync_warp()  # and so do the other threads
-    ### BEGIN SOLUTION (about 7 lines)
-    with cute.arch.elect_one():
-        cute.arch.mbarrier_arrive_and_expect_tx(barrier, tile_bytes)
-    cute.copy(load, from_src, to_tile, tma_bar_ptr=barrier)
-    cute.arch.mbarrier_wait(barrier, 0)
-    cute.copy(store, from_tile, to_dst)
-    cute.arch.cp_async_bulk_commit_group()
-    cute.arch.cp_async_bulk_wait_group(0, read=True)
+    ### BEGIN SOLUTION (about 9 lines)
+    for n in cutlass.range(TILES, unroll_full=True):
+        with cute.arch.elect_one():
+            cute.arch.mbarrier_arrive_and_expect_tx(barrier, tile_bytes)
+        cute.copy(load, from_src[None, first + n], to_tile, tma_bar_ptr=barrier)
+        cute.arch.mbarrier_wait(barrier, n % 2)
+        cute.copy(store, from_tile, to_dst[None, first + n])
+        cute.arch.cp_async_bulk_commit_group()
+        cute.arch.cp_async_bulk_wait_group(0, read=True)
     ### END SOLUTION
 
 
@@ -470,20 +360,20 @@ def tma(src: cute.Tensor, dst: cute.Tensor):
     tile_layout = cute.make_layout(WIDE, stride=(WIDE[1], 1))
     load, tma_src = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), src, tile_layout, WIDE)
     store, tma_dst = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), dst, tile_layout, WIDE)
-    tma_kernel(load, tma_src, store, tma_dst, tile_layout, dtype).launch(grid=grid_for(src, WIDE), block=(32, 1, 1))
+    grid = grid_for(src, (TILES * WIDE[0], WIDE[1]))
+    tma_kernel(load, tma_src, store, tma_dst, tile_layout, dtype).launch(grid=grid, block=(32, 1, 1))
 
 
 # %%
-check("05.4", tma)
+check("05.2", tma)
 
 # %%
-show_ladder("05.2", "05.3", "05.4")
+show_ladder("05.2")
 
 # %% [markdown]
-# TMA is not faster than rung 3: once enough bytes are in flight, memory bandwidth is the limit, whichever instruction
-# requests them. Rung 4 is slower than rung 3, but not because of cp.async: the row *+ both* above, with the same tile
-# and threads, takes as long. No copy here, torch's included, reaches the datasheet's 4.8 TB/s of an H200. torch's copy
-# is the realistic speed of light.
+# TMA is about as fast as rung 3: once enough bytes are in flight, memory bandwidth is the limit, whichever instruction
+# requests them. No copy here, torch's included, reaches the datasheet's 4.8 TB/s of an H200. torch's copy is the
+# realistic speed of light.
 #
 # ## From an empty cell: a transpose
 #
@@ -499,7 +389,7 @@ show_ladder("05.2", "05.3", "05.4")
 TURN = 64
 TURN_THREADS = 256
 
-# %%
+h200 = hardware_of("NVIDIA H200")
 tile = layout(f"({TURN},{TURN}):({TURN},1)")
 column = [tile(row, 0) for row in range(32)]
 accesses = TURN * TURN // 32
@@ -510,20 +400,24 @@ print(f"{moved / (h200.bandwidth / h200.sms) * 2e9:.0f} cycles in device memory"
 
 # %% [markdown]
 # Shared memory would be the limit, at no more than 1802/4224 = 0.43 of the datasheet's bandwidth. But the position of
-# an element inside the tile is your choice, as long as writer and reader agree. The bits of this tile's offset, and of
-# the bank of a 4-byte element:
+# an element inside the tile is your choice, as long as writer and reader agree.
 #
-# | bit | 11 | 10 | 9 | 8 | 7 | 6 | 5 | 4 | 3 | 2 | 1 | 0 |
-# |---|---|---|---|---|---|---|---|---|---|---|---|---|
-# | offset = 64·row + column | r | r | r | r | r | r | c | c | c | c | c | c |
-# | bank | | | | | | | | b | b | b | b | b |
+# The way in is `cp.async` (sm_80). It copies 4, 8 or 16 bytes from global to shared memory directly: the thread issues
+# it and goes on.
 #
-# **Exercise 05.5** (about 20 lines). Write `transpose_kernel(src, dst, load, store)` and its launch, for sizes that are
-# multiples of 64. `load` copies words from global to shared memory by cp.async, `store` words from shared memory to
-# registers or from registers to global memory; both cover a tile of 64×64 along its rows, with 256 threads. The kernel
-# has no bank conflict, reads and writes whole sectors, and passes one barrier. At hand:
-# `SmemAllocator().allocate_array(dtype, count)` is a pointer, `cute.make_tensor(pointer, layout)` a tensor there,
-# `cute.make_swizzle(B, M, S)` a swizzle σ, and `cute.make_composed_layout(σ, 0, L)` is σ ∘ L.
+# | | |
+# |---|---|
+# | `cute.copy(load, from, to)` | with an atom made from `cpasync.CopyG2SOp`: issues one cp.async for each vector |
+# | `cute.arch.cp_async_wait_group(n)` | waits until at most n of *this thread's* groups are still in flight |
+# | `cute.arch.cp_async_commit_group()` | makes the copies that this thread has issued so far a group |
+# | `cute.arch.sync_threads()` | the block's barrier |
+#
+# **Exercise 05.3** (about 19 lines). Write `transpose_kernel(src, dst, load, store)`, for sizes that are multiples of
+# 64. `load` copies words from global to shared memory by cp.async, `store` words from shared memory to registers or
+# from registers to global memory; both cover a tile of 64×64 along its rows, with 256 threads. The kernel has no bank
+# conflict, reads and writes whole sectors, and passes one barrier. At hand: `SmemAllocator().allocate_array(dtype,
+# count)` is a pointer, `cute.make_tensor(pointer, layout)` a tensor there, `cute.make_swizzle(B, M, S)` a swizzle σ,
+# and `cute.make_composed_layout(σ, 0, L)` is σ ∘ L.
 
 
 # %%
@@ -562,39 +456,38 @@ def transpose(src: cute.Tensor, dst: cute.Tensor):
     plain = cute.make_copy_atom(CopyUniversalOp(), src.element_type, num_bits_per_copy=32)
     load = vectors_along_rows(asynchronous, 1, (TURN, TURN), TURN_THREADS)
     store = vectors_along_rows(plain, 1, (TURN, TURN), TURN_THREADS)
-    ### BEGIN SOLUTION (about 1 line)
     transpose_kernel(src, dst, load, store).launch(grid=grid_for(src, (TURN, TURN)), block=(TURN_THREADS, 1, 1))
-    ### END SOLUTION
 
 
 # %%
-check("05.5", transpose)
+check("05.3", transpose)
 
 # %% [markdown]
 # Here are your lines' wavefronts:
 
 # %%
-explain("05.5", transpose, shape=(TURN, TURN))
+_ = explain("05.3", transpose, shape=(TURN, TURN))
 
 # %% [markdown]
-# Four versions of this kernel. Yours is the second row. The last one also uses cp.async, but accesses global memory 16
-# bytes at a time:
+# Four versions of this kernel. Yours is the second row. In the last one a thread fetches 16 bytes by each cp.async,
+# reads four words down a column one by one, and stores them as 16 bytes. Its Swizzle⟨3,2,6⟩ moves groups of four
+# words, so that the 16 bytes stay together.
 
 # %%
 show_sweep("transposes")
 
 # %% [markdown]
-# Plain layouts reach 1.72 TB/s, 0.36 of the datasheet's bandwidth; bank conflicts allow 0.43. Through registers, the
-# swizzle alone makes the kernel 2.3 times faster. With 4-byte copies, cp.async is 3% slower than going through
-# registers. Yours has 0.89 of torch's copy. Accesses of 16 bytes, still by cp.async, close about half of that gap; the
-# other half is unexplained.
+# Bank conflicts hold the plain layouts at 0.36 of the datasheet's bandwidth; the limit above was 0.43. Through
+# registers, the swizzle alone makes the kernel 2.3 times faster. Yours has 0.89 of torch's copy. Accesses of 16 bytes
+# close about half of that gap.
 #
 # ## What to remember
 #
 # - Memory moves sectors of 32 bytes. Give neighboring threads neighboring elements of a row.
 # - Put enough bytes in flight before the first wait: wide accesses, and all loads before the first store.
-# - cp.async: issue, commit, wait, barrier.
-# - TMA: one thread, a descriptor, a coordinate, and an mbarrier that counts arrivals and bytes.
+# - cp.async and TMA fill shared memory in the background. Their waits cover different things: a thread's own copies, or
+#   the bytes that were announced to an mbarrier.
+# - A swizzle removes the bank conflicts of a transpose.
 #
 # **Next:** [notebook 06](06_cutile_tiles.ipynb), where a compiler chooses threads, shared memory and swizzles for you.
 #
@@ -607,17 +500,15 @@ show_sweep("transposes")
 #
 # </details>
 #
-# <details><summary>2. <code>cp_async_wait_group(0)</code> has returned. May a thread read what another thread
-# fetched?</summary>
+# <details><summary>2. You double the bytes that rung 3 has in flight. Why does its speed hardly change?</summary>
 #
-# Not before a barrier: the wait covers only its own copies.
+# It has enough of them already: memory bandwidth is the limit, and more bytes in flight only wait longer.
 #
 # </details>
 #
-# <details><summary>3. A tile of 32×128 fp32 numbers is stored by rows of 128. Which Swizzle⟨B, M, S⟩ lets a warp read a
-# column without conflicts?</summary>
+# <details><summary>3. Why does no transpose use 16-byte accesses from global memory to global memory, without
+# single words in between?</summary>
 #
-# offset = 128·row + column: the row begins at bit 7, the banks are bits 0 to 4. All five bits of the row must be mixed
-# in, from 7 places higher: Swizzle⟨5, 0, 7⟩.
+# Four neighbors in a row of `src` are in four different rows of `dst`. The words must be regrouped one by one.
 #
 # </details>

@@ -47,7 +47,7 @@ def evidence_at(id, shape):
 
 
 @pytest.mark.usefixtures("h200")
-@pytest.mark.parametrize("id", ["02.1", "02.4", "05.4", "14.5"])  # dynamic, a scalar beside, TMA, TMA beside layouts
+@pytest.mark.parametrize("id", ["02.1", "02.4", "05.2", "14.5"])  # dynamic, a scalar beside, TMA, TMA beside layouts
 def test_every_pointer_of_a_launch_is_moved_to_the_judges_tensors(id):
     exercise = find(id)
     shape = exercise.sizes[0]

@@ -173,8 +173,8 @@ def reached():
 
 
 def test_its_picture_says_what_the_check_says():
-    """Its text for those who do not see it is the message of 05.5 without its barrier."""
-    message = find("05.5").grade(named("05.5", "- sync_threads()").function).message
+    """Its text for those who do not see it is the message of 05.3 without its barrier."""
+    message = find("05.3").grade(named("05.3", "- sync_threads()").function).message
     (shown,) = re.findall(r"!\[([^\]]*)\]\(figures/race.png\)", contents.README.read_text(encoding="utf-8"))
 
     def words(text):

@@ -172,8 +172,9 @@ NAMING = {
     "03.3": (
         "in a string",
         """
-        def complement(layout, bound):
-            return getattr(tl, "complement")(layout, bound)
+        def layout_tv(threads, values):
+            (inverse,) = getattr(__import__("tutorlib"), "ask")([("right_inverse", tl.raked_product(threads, values))])
+            return tl.compose(inverse, Layout((size(threads), size(values))))
         """,
     ),
 }
@@ -211,7 +212,7 @@ HONEST = {
         def transposing(rows, columns):
             return pool.submit(tl.compose, Layout(rows * columns, 1), Layout((columns, rows), (rows, 1))).result()
         """,
-    "03.4": """
+    "03.3": """
         def layout_tv(threads, values):
             try:
                 tl.compose(Layout((4, 6), (1, 10)), Layout(5, 3))

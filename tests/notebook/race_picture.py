@@ -18,7 +18,7 @@ from tutorlib.course.answers import needed_cells
 from tutorlib.course.source import parse
 from tutorlib.paths import FIGURES, ROOT, SOLUTIONS
 
-ID, ANSWER = "05.5", "transpose"
+ID, ANSWER = "05.3", "transpose"
 SHOWN = (f'check("{ID}", {ANSWER})', f'explain("{ID}", {ANSWER})')
 
 

@@ -27,7 +27,6 @@ class LayoutFlaw(FailureKind):
 
     MODES = "other modes"
     OFFSET = "another offset"
-    NO_PAIR = "no pair"
     NOT_REFUSED = "not refused"
 
 
@@ -75,24 +74,6 @@ def same_function(reference: Answer, shape: Callable[..., Shape] = lambda want, 
                 what = f"it sends {idx2crd(index, wanted)} to {at} and should send it to {should}"
                 return Flaw(what, LayoutFlaw.OFFSET)
         return None
-
-    return holds
-
-
-def offset_and_layout(reference: Answer, shape: Callable[..., Shape] = its_own) -> Law:
-    """The law that the pair (start, R) is that of `reference`: the same start, and the same function.
-
-    shape: as in `same_function`.
-    """
-
-    def holds(got: Any, *args: Any) -> str | None:
-        match got:
-            case (int(start), Layout() as within):
-                pass
-            case _:
-                return Flaw("it should be a pair: the offset where it begins, and its Layout", LayoutFlaw.NO_PAIR)
-        first, want = reference(*args)
-        return f"it begins at {first}, not at {start}" if start != first else same_function(lambda: want, shape)(within)
 
     return holds
 
@@ -197,11 +178,6 @@ def random_layout(rng: Random, largest: int = 64, holes: bool = True) -> Layout:
     # [2, 4, 8], cut after 1 → (2, (4, 8))
     nested = [tuple(unwrap(tuple(modes[half])) for half in halves) for modes in (extents, strides)]
     return Layout(*map(unwrap, nested))
-
-
-def one_layout(rng: Random) -> tuple[Layout]:
-    """The arguments of an operator on one layout."""
-    return (random_layout(rng),)
 
 
 def composable(rng: Random) -> tuple[Layout, Layout]:

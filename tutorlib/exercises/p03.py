@@ -5,7 +5,6 @@ compare both with the real CuTe DSL.
 """
 
 from collections.abc import Sequence
-from functools import partial
 from random import Random
 from typing import Any
 
@@ -13,15 +12,13 @@ import tensor_layouts as tl
 from tensor_layouts import Layout, cosize, flatten, mode, size
 
 from tutorlib.checking.exercise import Answer
-from tutorlib.checking.randomness import beside
+from tutorlib.checking.randomness import Drawn, beside
 from tutorlib.exercises.layout_laws import (
     alike,
     by_mode,
     composable,
     its_own,
-    offset_and_layout,
     offsets,
-    one_layout,
     refuses,
     same_function,
     scaled,
@@ -29,7 +26,6 @@ from tutorlib.exercises.layout_laws import (
     two_matrices,
 )
 from tutorlib.exercises.values import drawn, of_tl, value_exercise
-from tutorlib.layouts.notation import calls
 from tutorlib.layouts.views import TiledCopyView, tiled_copy_view
 
 OPERATORS = (  # in the page's order: each may be written with those before it, and many of the later ones call it
@@ -63,46 +59,38 @@ def composed(a: Layout, b: Layout) -> list[int]:
     return list(map(offset_at, offsets(b)))
 
 
-def by_ones(tiler: Sequence[int]) -> tuple[Layout, ...]:
-    """A tiler of plain numbers as CuTe takes it."""
-    return tuple(Layout(extent, 1) for extent in tiler)
-
-
-def tiles_of(layout: Layout, tile: Sequence[int]) -> Layout:
-    return tl.zipped_divide(layout, by_ones(tile))
-
-
-def block_tile(layout: Layout, tile: tuple[int, int], block: tuple[int, int]) -> tuple[int, Layout]:
-    """start + R(i, j) == A(block · tile + (i, j)), for the pair (start, R), where R has the shape `tile`.
-
-    What local_tile gives a thread block in the GEMM tutorial of the CuTe docs (0x_gemm_tutorial.md).
-    """
-    tiles = tiles_of(layout, tile)
-    return tiles(((0, 0), block)), mode(tiles, 0)
-
-
-def thread_tile(
-    matrix: Layout, tile: tuple[int, int], block: tuple[int, int], threads: Layout, values: Layout
-) -> tuple[int, Layout]:
-    """start + R(t, v) is the offset of the element that thread t of the block has as its value v."""
-    start, inside = block_tile(matrix, tile, block)
-    return start, tl.compose(inside, threads_and_values(threads, values))
-
-
 def threads_and_values(threads: Layout, values: Layout, tile: Layout | None = None) -> Layout:
     """make_layout_tv. tile: thread and value of an element, as one number; without it the raked product."""
     inverse = tl.right_inverse(tile or tl.raked_product(threads, values))
     return tl.compose(inverse, Layout((size(threads), size(values))))
 
 
+def loads(
+    matrix: Layout, tile: tuple[int, int], block: tuple[int, int], threads: Layout, values: Layout, thread: int
+) -> list[int]:
+    """The offsets of the elements of a thread that the matrix has."""
+    tv, found = threads_and_values(threads, values), []
+    for value in range(size(values)):
+        index = tv(thread, value)
+        row, column = block[0] * tile[0] + index % tile[0], block[1] * tile[1] + index // tile[0]
+        if row < size(mode(matrix, 0)) and column < size(mode(matrix, 1)):
+            found.append(matrix(row, column))
+    return found
+
+
 def swapped(layout: Layout) -> Layout:
     return Layout(mode(layout, 1), mode(layout, 0))
 
 
-def bounded(rng: Random, more: int = 0) -> tuple[Layout, int]:
-    """A layout and a bound: of whole copies, or by `more` larger."""
-    (layout,) = one_layout(rng)
-    return layout, 16 * size(layout) * rng.randint(1, 4) + more
+def across_the_edge(known: Layout, block: tuple[int, int], threads: Sequence[int]) -> Drawn:
+    """Calls of `loads` for this matrix, and for others of up to 2 × 2 tiles, stored as it is."""
+
+    def draw(rng: Random) -> tuple:
+        rows, columns, pad = rng.randint(9, 15), rng.randint(17, 31), rng.randint(0, 3)
+        strides = (columns + pad, 1) if known.stride[1] == 1 else (1, rows + pad)
+        return Layout((rows, columns), strides), (8, 16), block, *BY_ROWS, rng.randrange(32)
+
+    return beside([(known, (8, 16), block, *BY_ROWS, thread) for thread in threads], draw, 12)
 
 
 def row_or_column(rng: Random) -> tuple[int, int]:
@@ -111,8 +99,9 @@ def row_or_column(rng: Random) -> tuple[int, int]:
 
 
 BY_ROWS = Layout((8, 4), (4, 1)), Layout((1, 4), (4, 1))  # the threads and values of the page's pictures
+WHOLE, RAGGED, PADDED = Layout((16, 32), (32, 1)), Layout((10, 26), (26, 1)), Layout((10, 26), (1, 12))
 
-# 03.1 to 03.3 ---------------------------------------------------------------------------------------------------------
+# 03.1 and 03.2 --------------------------------------------------------------------------------------------------------
 
 FUNCTIONS = (
     value_exercise(
@@ -161,59 +150,30 @@ FUNCTIONS = (
         },
         library=ELSEWHERE,
     ),
-    value_exercise(
-        ("03.3", "complement", 2),
-        None,
-        {
-            "whole copies": beside(calls("4:2 24", "8:1 32", "(2,3):(24,2) 96", "(2,(1,2)):(8,(3,2)) 32"), bounded, 9),
-            "a bound inside a copy": beside(calls("4:2 10", "4:1 10"), partial(bounded, more=1), 9),
-        },
-        refuses("none", "a copy collides with another", "(2,2):(1,3) 24", "(2,2):(2,6) 24", valid=bounded),
-        holds=same_function(tl.complement),
-        mistakes={
-            "behind_the_last": lambda layout, bound: Layout(-(-bound // cosize(layout)), cosize(layout)),
-            "itself": lambda layout, bound: layout,
-        },
-        library=from_here_on("complement"),
-    ),
 )
 
-# 03.4 and 03.5: thread-value layouts ----------------------------------------------------------------------------------
+# 03.3 and 03.4: thread-value layouts ----------------------------------------------------------------------------------
 
 PRODUCTS = (
     value_exercise(
-        ("03.5", "thread_tile", 4),
-        None,
+        ("03.4", "loads", 4),
+        loads,
         {
-            "every block of a 16×32 matrix": stretched(
-                [(Layout((16, 32), (32, 1)), (8, 16), (n % 2, n // 2), *BY_ROWS) for n in range(4)]
-            ),
-            "other threads, padded rows": scaled(
-                "(16,32):(40,1) (8,16) (1,0) (8,4):(1,8) (1,4):(4,1)",
-                "(640,512):(1,640) (4,4) (31,2) (2,4):(1,2) (2,1):(1,2)",
-            ),
-            "a matrix stored in blocks": scaled(
-                "((2,4),(2,4)):((1,16),(2,4)) (4,4) (1,1) (4,2):(2,1) (1,2):(2,1)",
-                "((4,4),(4,2)):((1,32),(4,16)) (8,4) (0,1) (8,1):(1,8) (1,4):(4,1)",
-                "((4,2),(4,2)):((1,32),(4,16)) (2,2) (2,1) (2,1):(1,2) (1,2):(2,1)",
-            ),
+            "tiles that are whole": stretched([(WHOLE, (8, 16), (n % 2, n // 2), *BY_ROWS, 17) for n in range(4)]),
+            "a tile across the right edge": across_the_edge(RAGGED, (0, 1), (17, 18, 19)),
+            "a tile across the lower edge": across_the_edge(RAGGED, (1, 0), (17, 0, 8)),
+            "stored by columns, padded": across_the_edge(PADDED, (1, 1), (0, 4, 8)),
         },
-        holds=offset_and_layout(thread_tile, by_mode),
         mistakes={
-            "in_the_tile": lambda matrix, tile, block, *both: (
-                block_tile(matrix, tile, block)[0],
-                threads_and_values(*both),
-            ),
-            "block_turned": lambda matrix, tile, block, *both: thread_tile(matrix, tile, block[::-1], *both),
-            "coordinate_in_the_tile": lambda matrix, tile, block, *both: (
-                tiles_of(matrix, tile)((block, (0, 0))),
-                thread_tile(matrix, tile, block, *both)[1],
-            ),
+            "by_offset": lambda matrix, *others: [
+                offset for offset in loads(Layout((2**9, 2**9), matrix.stride), *others) if offset < cosize(matrix)
+            ],
+            "all": lambda matrix, *others: loads(Layout((2**9, 2**9), matrix.stride), *others),
         },
         library=ELSEWHERE,
     ),
     value_exercise(
-        ("03.4", "layout_tv", 3),
+        ("03.3", "layout_tv", 3),
         None,
         {
             "vectors along a row": alike("(8,4):(4,1) (1,4):(4,1)", "(8,16):(16,1) (1,8):(8,1)"),

@@ -32,7 +32,7 @@ def explain(
     """Simulate a kernel, print a report, and return a drawing of its first block: call it last in a cell.
 
         explain("13.1", main_loop)                          # an exercise and its answer
-        explain("05.5", transpose_swizzled, shape=(64, 64))
+        explain("05.3", transpose_swizzled, shape=(64, 64))
         explain(transpose, src, dst)                        # any @cute.jit host function, and its tensors
         explain(add, a, b, c, grid=(4,), constants=(256,))  # a @ct.kernel
         explain(source, a, b, c, n, grid=(4,))              # Tile C++; plain CUDA C++ with block=(128,)
