@@ -118,10 +118,10 @@ check("10.1", ldmatrix_row)
 # %% [markdown]
 # ## Shared memory: one layout, two access patterns
 #
-# cp.async writes the tile of A with eight threads side by side along a row, 16 bytes each; `ldmatrix` reads eight *rows*
-# at a time, 16 bytes of each. In a row-major tile these reads would meet in four banks. So the tile is stacked from
-# atoms of 8 rows of 128 bytes under Swizzle⟨3,3,3⟩, which notebook 04 derives. `stages` counts buffers, one on this
-# page:
+# cp.async writes the tile of A with eight threads side by side along a row, 16 bytes each; `ldmatrix` reads eight
+# *rows* at a time, 16 bytes of each. In a row-major tile these reads would meet in four banks. So the tile is stacked
+# from atoms of 8 rows of 128 bytes under Swizzle⟨3,3,3⟩, which notebook 04 derives. `stages` counts buffers, one on
+# this page:
 
 # %%
 from tutorlib.kernels.ampere.thread_share import make_copy_g2s, make_mma, make_operands, smem_layout
@@ -147,10 +147,10 @@ show_source(smem_layout)
 # and multiplies each of its K blocks once. No thread reads a buffer before its data has arrived, and no load overwrites
 # a buffer that a thread may still read. At most two barriers for each K tile.
 #
-# A **K block** is 16 elements along K, for one MMA instruction. Loop over K tiles with a plain `range`, so that the code
-# does not grow with K, and over K blocks with `cutlass.range_constexpr`, which unrolls: a K block selects registers,
-# and an instruction names its registers. The check simulates your loop; there a copy arrives when a thread waits for
-# it, and no sooner.
+# A **K block** is 16 elements along K, for one MMA instruction. Loop over K tiles with a plain `range`, so that the
+# code does not grow with K, and over K blocks with `cutlass.range_constexpr`, which unrolls: a K block selects
+# registers, and an instruction names its registers. The check simulates your loop; there a copy arrives when a thread
+# waits for it, and no sooner.
 
 
 # %%
@@ -372,8 +372,8 @@ for swept in all_sweep_results("gemm_rungs"):
         print(f"{size:5}: {rounds:2} rounds, predicted {predicted:6.0f} µs, measured {took[size]:6.0f}")
 
 # %% [markdown]
-# All sizes are within 7%, most within 4%. The cleanest test is 2048³, one round of two blocks on most SMs: 51 µs where a
-# lone block would take 48, so the second block costs 6%. An SM finishes two K tiles in 1.35 µs, and mma.sync at its
+# All sizes are within 7%, most within 4%. The cleanest test is 2048³, one round of two blocks on most SMs: 51 µs where
+# a lone block would take 48, so the second block costs 6%. An SM finishes two K tiles in 1.35 µs, and mma.sync at its
 # peak takes 0.44 for each: the tensor cores are idle for a third of the time.
 #
 # The next page measures that time's parts, and gives each block a second buffer.
