@@ -254,7 +254,8 @@ for order in (lambda config: cute.make_layout(config.tile[1]), lambda config: co
 #
 # **Exercise 10.4** (about 9 lines). Complete the kernel of `gemm(a, b, c)`, one block for each tile of C. C is right at
 # all sizes, also where no tile divides them (K and N are multiples of 8). B's rows and C's columns are in the order of
-# your `columns`. Nothing is copied, fetched or stored twice. The given lines below yours need these names:
+# your `columns`. Nothing is copied, fetched or stored twice. The given lines below yours, down to the **epilogue**
+# `store`, need these names:
 #
 # | | |
 # |---|---|

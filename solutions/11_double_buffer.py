@@ -27,8 +27,10 @@ import cutlass
 import cutlass.cute as cute
 import torch
 
-from tutorlib import Timeline, all_sweep_results, check, show_fetches, show_ladder, show_timeline
-from tutorlib.kernels.ampere import Steps
+from tutorlib import (
+    TensorSpec, Timeline, all_sweep_results, check, compile_cute, disassemble, show_fetches, show_ladder, show_timeline,
+)  # fmt: skip
+from tutorlib.kernels.ampere import GemmConfig, Steps, main_loops as course, make_gemm
 
 # %% [markdown]
 # ## The idea, in time
@@ -132,7 +134,8 @@ show_fetches(tiles=3, k_blocks=4)
 # %% [markdown]
 # In the lower picture the barrier is *inside* the arithmetic: when it opens, the tensor cores have work at once.
 #
-# **Exercise 11.3** (about 13 lines). Complete the loop of the lower picture:
+# **Exercise 11.3** (about 13 lines). Complete the loop of the lower picture, with tile *k* in buffer *k* % 2.
+# The lines before the loop, its **prologue**, are given:
 #
 # - each K block is fetched once, while the K block before it is multiplied, also across the end of a tile. In the last
 #   step, which has no next tile, one idle fetch does no harm, if its operands are never multiplied;
@@ -184,7 +187,12 @@ show_ladder("10.4", "11.2", "11.3")
 # An H200 has other ticks than the pictures. We measured them with main loops that do only some of a tile's parts. The
 # numbers are clock cycles that an SM takes for one more K tile: the time at K = 12,288 minus that at 4,096, so that
 # launch and epilogue cancel. *Fetched as needed* is 11.2's arithmetic, *fetched ahead* 11.3's, from shared memory that
-# is never loaded again. In page 10's loop the compiler fetches ahead by itself.
+# is never loaded again. In page 10's loop the compiler fetches ahead by itself: more mmas follow a tile's last
+# ldmatrix than the 32 of a K block.
+
+# %%
+compiled = compile_cute(make_gemm(GemmConfig(), course.single_buffer), [TensorSpec((4096, 4096), "bf16")] * 3, "sm_90")
+print(disassemble(compiled.cubin).rsplit("LDSM", 1)[1].count("HMMA"), "of 128 mmas after the last ldmatrix")
 
 
 # %%
@@ -215,10 +223,8 @@ with suppress(NotImplementedError):  # until you have written period
         print(f"{'loop':28}blocks  period  measured   gain by period  measured")
         for loop, (blocks, stages, barriers, part, held) in LOOPS.items():
             compute = cycles(swept, part, blocks)
-            takes = (
-                period(blocks, stages, latency + held * compute, transfer, compute, barriers),
-                cycles(swept, loop, blocks),
-            )
+            predicted = period(blocks, stages, latency + held * compute, transfer, compute, barriers)
+            takes = predicted, cycles(swept, loop, blocks)
             if loop == "one buffer":
                 before = takes
             gains = [f"×{old / new:.2f}" for old, new in zip(before, takes, strict=True)]
