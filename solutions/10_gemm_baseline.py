@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 100
+#     minutes: 75
 #     summary: Fragments, ldmatrix and mma.sync; a GEMM part by part, and at the end one kernel that is all yours.
 # ---
 
@@ -9,17 +9,14 @@
 # # 10 · A GEMM on tensor cores
 #
 # This page builds a GEMM, C = A · Bᵀ, which the pages after it make faster. A is (M, K), B is (N, K), C is (M, N), all
-# row-major bf16, accumulated in fp32. The entry point is `gemm(a, b, c)`.
+# row-major bf16, accumulated in fp32. The entry point is `gemm(a, b, c)`. On an H200 at 4096³ it reaches 395 TFLOP/s,
+# about half of cuBLAS's speed; the page ends with a count that explains it.
 #
-# You write its main loop, the order in which it takes C's columns, and at the end the kernel around them. On an H200 at
-# 4096³ it reaches 395 TFLOP/s, about half of cuBLAS's speed; the page ends with a count that explains it.
-#
-# > **After this page you can** write a tensor-core GEMM in CuTe: cp.async with zeros at the edges, operands by
-# > ldmatrix, mma.sync, a main loop whose barriers you can defend, and stores of whole sectors; and predict its time
-# > from the number of blocks on an SM.
+# > **After this page you can** derive ldmatrix's addresses from a fragment, write a main loop whose barriers you can
+# > defend, permute an operand so that stores fill whole sectors, and write a GEMM that is right at every edge.
 # >
-# > **It takes** about 100 minutes, on any machine, best in two sittings: stop after 10.2. A GPU from sm_80 on gives the
-# > speed.
+# > **It takes** about 75 minutes, on any machine: 10 to read, 20 for cells and pictures, 45 for the exercises. A GPU
+# > from sm_80 on gives the speed.
 
 # %%
 from contextlib import suppress
@@ -29,23 +26,23 @@ import cutlass.cute as cute
 import torch
 
 from tutorlib import (
-    TensorSpec, Timeline, all_sweep_results, check, compile_cute, explain, hardware_of, show_columns, show_figure,
-    show_ladder, show_path, show_source, show_timeline, show_tv, show_tvs, show_warps,
+    TensorSpec, Timeline, all_sweep_results, check, compile_cute, explain, hardware_of, show_columns, show_ladder,
+    show_path, show_source, show_timeline, show_tv, show_tvs, show_warps,
 )  # fmt: skip
-from tutorlib.kernels.ampere import GemmConfig, Steps, main_loops as course, make_gemm, thread_share
+from tutorlib.kernels.ampere import GemmConfig, Steps, main_loops as course, make_gemm
 
 # %% [markdown]
 # ## Who computes what, and what it costs
 #
 # Each thread block computes one tile of C. It walks along K in steps; in each step it loads a tile of A and a tile of B
-# and multiplies them. Blocks share nothing: the block to the right needs the same rows of A, and loads them again.
+# and multiplies them. For each index along K, a block with a tile of m×n performs 2·m·n operations on 2·(m+n) bytes:
+# m·n/(m+n) operations per byte, its **arithmetic intensity**. With a tile of 128×128 that is 64. A kernel of mma.sync
+# alone reached 623 TFLOP/s on an H200: 130 operations in the time that a byte takes from its memory. So L2 must serve
+# half of the loads.
 #
-# For each index along K, a block with a tile of m×n performs 2·m·n operations on 2·(m+n) bytes: m·n/(m+n) operations
-# per byte, its **arithmetic intensity**. With a tile of 128×128 that is 64. At the peak of mma.sync that this page
-# measures, an H200 performs 130 operations in the time that a byte takes from its memory. So L2 must serve half of the
-# loads; notebook 12 counts them. The tile is 64 long along K, as in Eric Schreiber's ladder of kernels ([Demystifying
-# CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a)), which these pages follow: 64 elements
-# of bf16 are 128 bytes, so a row of a tile is one cache line, and spans all 32 banks once.
+# The tile is 64 long along K: a row of it is 128 bytes, one cache line, and spans all 32 banks once. Pages 10 to 13
+# follow Eric Schreiber's ladder of kernels ([Demystifying
+# CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a)).
 #
 # CuTe's names say where a tensor is: `g` for the block's tile in global memory, `s` for shared memory, `r` for
 # registers. Read `tCrA` as a thread's part (`t`), divided for the multiplication (`C`), in registers (`r`), of A.
@@ -65,35 +62,26 @@ from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as mma
 #
 # `mma.sync.m16n8k16`, the **MMA atom** of this page, is an instruction of the **tensor cores**, the units of an SM that
 # multiply matrices. It multiplies a 16×16 matrix A by a 16×8 matrix B and adds the product to a 16×8 matrix of
-# accumulators. One warp executes it, and no lane (thread of the warp) holds a whole matrix: each has a **fragment** of
-# it in registers, and the hardware specifies which elements.
+# accumulators. One warp executes it, and each of its threads (lanes) holds a **fragment** of each matrix in registers;
+# the hardware specifies which elements.
 #
 # The assignment is a thread-value layout, as in notebook 03: (lane, value) → index of an element in the matrix, first
-# mode fastest. Here is that of the accumulators:
-
-# %%
-show_tv(mma.c_layout, (16, 8), f"C of m16n8k16: {mma.c_layout}")
-
-# %% [markdown]
-# Read the strides from the picture; the index is row + 16·column. Lanes 0 to 3 are two columns apart: 2·16 = 32. Lane 4
-# is one row down: 1. Value 1 is one column to the right: 16. Value 2 is 8 rows down: 8.
-#
-# In A, k numbers the columns, and the index is row + 16·k. Each lane holds eight values: two neighbors along k share a
-# 32-bit register, and the four registers belong to the four quarters of the matrix. Check the strides against the
-# picture:
+# mode fastest. Here is A's, with index row + 16·k. Read the strides from the picture: lanes 0 to 3 are two columns
+# apart, lane 4 is one row down. Two values that are neighbors along k share a 32-bit register. The four registers
+# belong to the four quarters of the matrix:
 
 # %%
 show_tv(mma.a_layout, (16, 16), f"A of m16n8k16: {mma.a_layout}")
 
 # %% [markdown]
-# CuTe describes B as N×K: like A with half the rows, so four values to a lane.
+# CuTe describes B as N×K, 8×16. Its fragment is that of A's rows 0 to 7: four values to a lane, in two registers. In C,
+# 16×8, a lane's four accumulators are two neighbors in one row, and two 8 rows further down.
 #
 # ## ldmatrix
 #
-# Ordinary loads need four instructions to fill A's fragment, 4 bytes per lane each; `ldmatrix` needs one. It loads 8×8
-# matrices of 2-byte elements, whose rows are 16 contiguous bytes each. Eight lanes supply the addresses of the eight
-# rows. The hardware then distributes every row to four lanes, two elements to each, regardless of which lane supplied
-# the address:
+# `ldmatrix` fills A's fragment in one instruction; ordinary loads would need four. It loads 8×8 matrices of 2-byte
+# elements, whose rows are 16 contiguous bytes each. Eight lanes supply the addresses of the eight rows. The hardware
+# then distributes every row to four lanes, two elements to each, regardless of which lane supplied the address:
 
 # %%
 show_tvs(
@@ -108,17 +96,19 @@ show_tvs(
 # %% [markdown]
 # With `.x4` it loads four matrices: lanes 0–7 supply the addresses of the rows of matrix 0, lanes 8–15 those of matrix
 # 1, and so on. Each lane receives four registers, register j from matrix j. A quarter of A above looks like the right
-# picture, so one `ldmatrix.x4` fills the fragments of a 16×16 tile, if each lane supplies the right address.
+# picture, so one `ldmatrix.x4` loads all of A's fragment: there lane T supplies row T % 16 at k = 8·(T // 16).
 #
-# **Exercise 10.1** (about 1 line). Write `ldmatrix_row(lane)`. This lane supplies the address of eight elements of a
-# row of the 16×16 tile: return the (row, column) of the first. Register j must receive values 2j and 2j + 1 of A's
-# fragment.
+# For B, one `ldmatrix.x4` loads the operands of *two* atoms: a tile of 16 rows of B, 16 elements along K.
+#
+# **Exercise 10.1** (about 1 line). Write `ldmatrix_row(lane)` for this tile of B. The lane supplies the address of
+# eight elements of a row: return the (row, k) of the first. Registers 0 and 1 must receive the fragment of rows 0 to 7,
+# registers 2 and 3 that of rows 8 to 15.
 
 
 # %%
 def ldmatrix_row(lane):
     ### BEGIN SOLUTION (about 1 line)
-    return lane % 16, 8 * (lane // 16)
+    return lane % 8 + lane // 16 * 8, lane // 8 % 2 * 8
     ### END SOLUTION
 
 
@@ -128,10 +118,10 @@ check("10.1", ldmatrix_row)
 # %% [markdown]
 # ## Shared memory: one layout, two access patterns
 #
-# cp.async writes the tile of A with eight threads side by side along a row, 16 bytes each. `ldmatrix` reads eight
-# *rows* at a time, 16 bytes of each. Row-major suits the writes, but is the worst layout for the reads. So the tile
-# is stacked from atoms of 8 rows of 128 bytes under Swizzle⟨3,3,3⟩, which notebook 04 derives. `stages` counts buffers:
-# one on this page, more in notebook 11.
+# cp.async writes the tile of A with eight threads side by side along a row, 16 bytes each; `ldmatrix` reads eight
+# *rows* at a time, 16 bytes of each. In a row-major tile these reads would meet in four banks. So the tile is stacked
+# from atoms of 8 rows of 128 bytes under Swizzle⟨3,3,3⟩, which notebook 04 derives. `stages` counts buffers, one on
+# this page:
 
 # %%
 from tutorlib.kernels.ampere.thread_share import make_copy_g2s, make_mma, make_operands, smem_layout
@@ -139,26 +129,9 @@ from tutorlib.kernels.ampere.thread_share import make_copy_g2s, make_mma, make_o
 show_source(smem_layout)
 
 # %% [markdown]
-# What is the swizzle worth? Here is what the course's kernel costs, with a tile of 128×128×64 and four warps: first
-# with this layout, then with a row-major one.
-
-
-# %%
-def row_major(rows, k, stages):
-    return cute.make_layout((rows, k, stages), stride=(k, 1, rows * k))
-
-
-a, b, c = (torch.randn(128, 128).bfloat16() for _ in range(3))
-for smem in (smem_layout, row_major):
-    picture = explain(make_gemm(GemmConfig(), course.single_buffer, smem=smem), a, b, c)
-
-# %% [markdown]
-# Compare the lines of `ldmatrix`: in the row-major tile, eight rows meet in four banks, and seven of eight wavefronts
-# are conflicts. The swizzle's addresses cost a few instructions more.
-#
 # ## The main loop: load, wait, compute
 #
-# The loop calls three functions, each thread for its own share of the work:
+# The loop calls these functions, each thread for its own share of the work:
 #
 # | | |
 # |---|---|
@@ -170,22 +143,14 @@ for smem in (smem_layout, row_major):
 # | `cute.arch.cp_async_wait_group(n)` | waits until at most n of this thread's groups are in flight |
 # | `cute.arch.sync_threads()` | the barrier of the block |
 #
-# With one buffer, loading and multiplying take turns:
-
-# %%
-show_timeline(Timeline(stages=1, latency=4, transfer=2, compute=3, tiles=5))
-
-# %% [markdown]
-# **Exercise 10.2** (about 9 lines). Write the loop, with buffer 0: it loads every K tile once, and fetches and
-# multiplies each of its K blocks once. Two hazards must be excluded, with at most two barriers for each K tile. Before
-# you write, name them: whose copies does a wait cover, and who may still be reading the buffer that the next load
-# overwrites?
+# **Exercise 10.2** (about 9 lines). Write the loop with one buffer, number 0. It loads every K tile once, and fetches
+# and multiplies each of its K blocks once. No thread reads a buffer before its data has arrived, and no load overwrites
+# a buffer that a thread may still read. At most two barriers for each K tile.
 #
-# A **K block** is 16 elements along K, what one MMA instruction takes. The loop over K tiles is a plain `range`, so
-# that the code does not grow with K. The loop over K blocks is `cutlass.range_constexpr`, which unrolls it: a K block
-# selects registers, and an instruction names its registers.
-#
-# The check simulates your loop. There a copy arrives when a thread waits for it, and no sooner.
+# A **K block** is 16 elements along K, for one MMA instruction. Loop over K tiles with a plain `range`, so that the
+# code does not grow with K, and over K blocks with `cutlass.range_constexpr`, which unrolls: a K block selects
+# registers, and an instruction names its registers. The check simulates your loop; there a copy arrives when a thread
+# waits for it, and no sooner.
 
 
 # %%
@@ -208,41 +173,6 @@ def single_buffer(steps: Steps):
 check("10.2", single_buffer)
 
 # %% [markdown]
-# Your loop, simulated: C issues copies, c commits them, w waits, | is a barrier, R ldmatrix, M the arithmetic.
-
-# %%
-explain(make_gemm(GemmConfig(), single_buffer), a, b, c)
-
-# %% [markdown]
-# Here is a good place to stop.
-#
-# ## Load: zeros at the edges
-#
-# M, N and K need not be multiples of the tile. K must be a multiple of 8, so that each row starts at a multiple of 16
-# bytes. A vector is then entirely inside the matrix or entirely outside, and one comparison decides.
-#
-# A cp.async has two sizes: the bytes that it writes, always 16, and the bytes that it *reads*, 16 or 0. Bytes that it
-# does not read become zeros. `pred` sets the second size:
-
-# %%
-show_source(thread_share.load)
-
-# %% [markdown]
-# `path` is one operand's way into shared memory, for one thread. `path.places` has the coordinates of each vector's
-# elements, and is `None` where tiles divide the matrix. `cute.elem_less` is true if the row *and* the column are
-# smaller.
-#
-# **Predict:** a colleague writes `if cute.elem_less(…): cute.copy(…)`, without `pred`. It copies nothing from outside
-# the matrix, and passes every test at 4096³. At a size that no tile divides, which elements of C may be wrong: those of
-# the last rows and columns, or others?
-#
-# <details><summary>Which?</summary>
-#
-# All of them. Where nothing is copied, shared memory keeps what it had. Rows beyond M and N reach only accumulators
-# that are never stored; but what is left along K is multiplied into *every* element of C. Zeros add nothing.
-#
-# </details>
-#
 # ## Multiply: who multiplies what
 #
 # A **tiled MMA** arranges warps over the tile, here 2×2, and says how much of the tile all warps cover before the
@@ -255,30 +185,22 @@ pattern = "((4,8,2,2),((2,2),(1,2))):((64,1,16,256),((32,8),(0,512)))"  # (threa
 show_warps(pattern, (32, 32), (128, 128))
 
 # %% [markdown]
-# In a pattern each warp has two atoms along N, because one `ldmatrix.x4` brings 16 rows of B, the operands of both. It
-# fills a lane's registers with eight elements at a time, and an atom reads four of them. These are two views of the
-# same registers, and `retile` makes the second. An `Operand` has `tCrX`, the MMA's view, `tXrX`, ldmatrix's view, the
-# part of shared memory `tXsX`, and the copy between them, `s2r`:
-
-# %%
-show_source(make_operands)
-
-# %% [markdown]
+# In a pattern each warp has two atoms along N, because one `ldmatrix.x4` brings 16 rows of B.
+#
 # ## Permute the view, not the data
 #
 # A lane has two neighboring accumulators, 4 bytes of bf16. A warp's store therefore writes 16 bytes in each of 8 rows,
-# half a sector of 32 bytes, and takes four instructions where one store of 128 bits would do. The lane's next two
-# accumulators *in this row* are in its warp's next atom, 16 columns further on. Here are 64 columns of one row of C, as
-# the MMA distributes them (T64 is lane 0 of warp 2; a0 to a3 are a warp's atoms along the row):
+# half a sector of 32 bytes. The lane's next two accumulators *in this row* are in its warp's next atom, 16 columns
+# further on. Here are 64 columns of one row of C, as the MMA distributes them (T64 is lane 0 of warp 2; a0 to a3 are a
+# warp's atoms along the row):
 
 # %%
 show_columns(("value", "lane", "warp", "atom"))
 
 # %% [markdown]
-# The usual remedy exchanges data through shared memory or by shuffles. Another costs nothing. We may choose **which**
+# The usual remedy exchanges data through shared memory or by shuffles. Another costs nothing: we may choose **which**
 # columns of C, rows of B, a lane multiplies, as long as its results go to the same columns of C. So permute the rows of
-# B, and store C under the same permutation. A permuted row of B is still a whole line of 128 bytes, so its copies touch
-# the same sectors and banks as before.
+# B, and store C under the same permutation. The copies of B still move whole lines of 128 bytes.
 #
 # Write the MMA's column as digits, the fastest first: *value* (2 in a lane), *lane* (4 in a row), *warp* (the warps
 # along N), *atom* (4 that become one vector) and *rest* (how often all of that repeats in the tile). The layout maps
@@ -301,39 +223,51 @@ def columns(warps, tile_n):
 check("10.3", columns)
 
 # %% [markdown]
-# In the lower row of the picture, the columns are permuted. Compare `st.global` and the warp instructions of the two
-# reports, without your columns and with them:
+# Compare `st.global` and the warp instructions of the two reports, without your columns and with them:
 
 # %%
+a, b, c = (torch.randn(128, 128).bfloat16() for _ in range(3))
 config = GemmConfig()
 for order in (lambda config: cute.make_layout(config.tile[1]), lambda config: columns(config.warps[1], config.tile[1])):
     with suppress(NotImplementedError):  # until you have written columns
         picture = explain(make_gemm(config, course.single_buffer, columns=order), a, b, c)
-show_columns(("value", "lane", "warp", "atom"), ("value", "atom", "lane", "warp"))
 
 # %% [markdown]
+# ## Zeros at the edges
+#
+# M, N and K need not be multiples of the tile. K is a multiple of 8, so a vector of 16 bytes is entirely inside the
+# matrix or entirely outside. A cp.async has two sizes: the bytes that it writes, always 16, and the bytes that it
+# *reads*, 16 or 0. Bytes that it does not read become zeros. A thread chooses by comparing its vector's coordinates
+# with the matrix's shape.
+#
+# **Predict:** a colleague skips the copy instead, with an `if`. At a size that no tile divides, which elements of C may
+# be wrong: those of the last rows and columns, or others?
+#
+# <details><summary>Which?</summary>
+#
+# All of them. Where nothing is copied, shared memory keeps its old data. Rows beyond M and N reach only accumulators
+# that are never stored; but old data along K is multiplied into *every* element of C. Zeros add nothing.
+#
+# </details>
+#
 # ## Your kernel
 #
-# **Exercise 10.4** (about 18 lines). Write the kernel of `gemm(a, b, c)` from your parts and the course's: one block
-# for each tile. C is right at all sizes, also where no tile divides them (K and N are multiples of 8). At most two
-# barriers for each K tile; cp.async of 16 bytes; no bank conflict; B's rows and C's columns in the order of your
-# `columns`, so that stores fill whole sectors; nothing copied, fetched or stored twice; no spill. A GPU also times it
-# at 4096³.
+# **Exercise 10.4** (about 9 lines). Complete the kernel of `gemm(a, b, c)`, one block for each tile of C. C is right at
+# all sizes, also where no tile divides them (K and N are multiples of 8). B's rows and C's columns are in the order of
+# your `columns`. Nothing is copied, fetched or stored twice. The given lines below yours, down to the **epilogue**
+# `store`, need these names:
 #
-# The lines above your answer have a thread's slices of the copy and of the MMA, and `path`. You need
+# | | |
+# |---|---|
+# | `gA`, `gB` | the block's tiles of A and of B: (rows, bK, K tiles) |
+# | `cA`, `cB` | the coordinates of their elements |
+# | `gC` | the block's tile of C, (bM, bN), as it is in memory |
+# | `tCgC`, `tCcC` | this thread's part of C's tile as the MMA distributes it, and the coordinates of its elements |
 #
-# - the block's tiles: `cute.local_tile(mA, (bM, bK), (m, None))`, where `None` keeps all tiles along K as a third mode,
-#   and `cute.composition(gB, (order, None, None))` for the order of B's rows. For C's columns it is `(None, order)`;
-# - coordinates, so that copies and stores know what is inside: `cute.make_identity_tensor(mA.shape)` is a tensor whose
-#   element at (row, column) *is* (row, column). Which steps of the data do coordinates need, too?
-# - shared memory: `sA = memory.allocate_tensor(dtype, smem_layout(bM, bK, config.stages), byte_alignment=128)`, and
-#   B's;
-# - accumulators: `math.partition_C(…)` of the permuted tile of C is `tCgC`, a thread's part of it; `tCrC =
-#   tiled_mma.make_fragment_C(tCgC)` are its registers, and `tCrC.fill(0.0)` sets them;
-# - operands: `rA, rB = make_operands(tiled_mma, thread, sA, sB)`;
-# - your main loop, which takes `Steps(cute.size(gA, mode=[2]), a, b, rA, rB, tiled_mma, tCrC)`; a and b are the paths;
-# - the epilogue: `store(Accumulators(tCrC, tCgC, coordinates, gC, mC.shape, config, math))`, with the coordinates of
-#   `tCgC`, and gC as it is in memory. Where C's rows are aligned, it stores eight neighbors at once.
+# `cute.local_tile(x, (rows, columns), (i, j))` is tile (i, j) of x; `None` in place of an index keeps all tiles of that
+# mode as a third mode. `cute.composition(x, (f, g))` is x with row f(i), column g(j) at (i, j); `None` leaves a mode as
+# it is, and a third mode needs a third entry. `cute.make_identity_tensor(shape)` is a tensor whose element at (row,
+# column) *is* (row, column). `math.partition_C(x)` is a thread's part of a tile of C.
 
 
 # %%
@@ -356,13 +290,7 @@ def ampere_kernel(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor, config: cut
     g2s, tiled_mma = make_copy_g2s(config, dtype), make_mma(config, dtype)
     copies, math = g2s.get_slice(thread), tiled_mma.get_slice(thread)
 
-    def path(matrix, rows, g, s, c):
-        """This thread's copies from tile g of a matrix to s; c: the coordinates of g, rows: the tile's height."""
-        whole = matrix.shape[0] % rows == 0 and matrix.shape[1] % bK == 0
-        places, limit = (None, None) if whole else (copies.partition_S(c), matrix.shape)
-        return GlobalToShared(g2s, copies.partition_S(g), copies.partition_D(s), places, limit)
-
-    ### BEGIN SOLUTION (about 18 lines)
+    ### BEGIN SOLUTION (about 9 lines)
     def tiles(a, b, c):
         tA = cute.local_tile(a, (bM, bK), (m, None))  # (bM, bK, k_tiles)
         tB = cute.composition(cute.local_tile(b, (bN, bK), (n, None)), (order, None, None))  # (bN, bK, k_tiles)
@@ -370,17 +298,23 @@ def ampere_kernel(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor, config: cut
 
     gA, gB, gC = tiles(mA, mB, mC)
     cA, cB, cC = tiles(*(cute.make_identity_tensor(matrix.shape) for matrix in (mA, mB, mC)))
-    sA = memory.allocate_tensor(dtype, smem_layout(bM, bK, config.stages), byte_alignment=128)
-    sB = memory.allocate_tensor(dtype, smem_layout(bN, bK, config.stages), byte_alignment=128)
     tCgC = math.partition_C(cute.composition(gC, (None, order)))
     tCcC = math.partition_C(cute.composition(cC, (None, order)))
-    tCrC = tiled_mma.make_fragment_C(tCgC)
-    tCrC.fill(0.0)
-    a, b = path(mA, bM, gA, sA, cA), path(mB, bN, gB, sB, cB)
-    rA, rB = make_operands(tiled_mma, thread, sA, sB)
-    single_buffer(Steps(cute.size(gA, mode=[2]), a, b, rA, rB, tiled_mma, tCrC))
-    store(Accumulators(tCrC, tCgC, tCcC, gC, mC.shape, config, math))
+
     ### END SOLUTION
+    def path(matrix, rows, g, c):
+        """This thread's copies from the tile g to shared memory; c: the coordinates of g, rows: its height."""
+        s = memory.allocate_tensor(dtype, smem_layout(rows, bK, config.stages), byte_alignment=128)
+        whole = matrix.shape[0] % rows == 0 and matrix.shape[1] % bK == 0
+        places, limit = (None, None) if whole else (copies.partition_S(c), matrix.shape)
+        return s, GlobalToShared(g2s, copies.partition_S(g), copies.partition_D(s), places, limit)
+
+    (sA, a), (sB, b) = path(mA, bM, gA, cA), path(mB, bN, gB, cB)
+    rA, rB = make_operands(tiled_mma, thread, sA, sB)  # from shared memory to registers
+    tCrC = tiled_mma.make_fragment_C(tCgC)  # the accumulators
+    tCrC.fill(0.0)
+    single_buffer(Steps(cute.size(gA, mode=[2]), a, b, rA, rB, tiled_mma, tCrC))
+    store(Accumulators(tCrC, tCgC, tCcC, gC, mC.shape, config, math))  # eight neighbors at once, where they are inside
 
 
 @cute.jit
@@ -405,19 +339,15 @@ check("10.4", gemm)
 # %%
 show_ladder("10")
 
-# %%
-show_figure("gemm_ladder_10")
-
 # %% [markdown]
-# On an **A100** cuBLAS uses mma.sync as well. On a **Hopper** GPU cuBLAS uses WGMMA, and mma.sync cannot keep up.
-# Compare with the red dotted line: a kernel of mma.sync alone, always on the same registers, reached 623 TFLOP/s.
+# On an A100 cuBLAS uses mma.sync as well. On a Hopper GPU it uses WGMMA, and mma.sync cannot keep up.
 #
 # ## Two blocks on an SM
 #
-# In the main loop's timeline the tensor cores work for a third of the time. Measured, the kernel reaches nearly two
-# thirds of mma.sync's peak: 395 of 623 TFLOP/s. But the timeline shows one block. A thread of this kernel has 214
-# registers, a block has 128 threads, and an SM has 65,536 registers: room for two blocks. While one waits for its tile,
-# the other multiplies:
+# The upper picture below shows one block, its buffer (*buf*) and the arithmetic (*math*): the tensor cores work for a
+# third of the time. Measured, the kernel reaches nearly two thirds of mma.sync's peak, 395 of 623 TFLOP/s. A thread of
+# this kernel has 214 registers, a block has 128 threads, and an SM has 65,536 registers: room for two blocks. While one
+# waits for its tile, the other multiplies (lower picture):
 
 # %%
 with suppress(NotImplementedError):  # until you have written gemm
@@ -425,11 +355,9 @@ with suppress(NotImplementedError):  # until you have written gemm
 show_timeline(*(Timeline(1, latency=4, transfer=2, compute=3, tiles=4 * blocks, blocks=blocks) for blocks in (1, 2)))
 
 # %% [markdown]
-# If that is so, two blocks on an SM take *hardly longer* than one: each still loads, waits and multiplies at its own
-# pace. This can be tested. At 512³ and at 1024³ there are 16 and 64 tiles of C for 132 SMs, so each block is alone. The
-# difference of the two times is that of 8 K tiles.
-#
-# **Predict** from these two measurements the time at 4096³: 1,024 tiles of C, 264 at a time, 64 K tiles in each.
+# If that is so, two blocks on an SM take *hardly longer* than one. This can be tested. At 512³ and at 1024³ each of the
+# 16 and 64 tiles of C has an SM to itself, and the difference of the two times is that of 8 K tiles. The cell predicts
+# all other sizes from these two. At 4096³ there are 1,024 tiles of C, 264 at a time, with 64 K tiles in each:
 
 # %%
 for swept in all_sweep_results("gemm_rungs"):
@@ -445,22 +373,18 @@ for swept in all_sweep_results("gemm_rungs"):
         print(f"{size:5}: {rounds:2} rounds, predicted {predicted:6.0f} µs, measured {took[size]:6.0f}")
 
 # %% [markdown]
-# Two measurements of blocks that are alone predict all others within 7%, most within 4%. The cleanest test is 2048³,
-# one round of two blocks on most SMs: 51 µs where a lone block would take 48. So the second block is nearly free. An SM
-# finishes two K tiles in 1.35 µs, and mma.sync at its peak takes 0.44 for each: the tensor cores are idle for a third
-# of the time. The count also explains the figure's dip at 3072: its third round has 48 blocks, and takes as long as a
-# full one.
+# All sizes are within 7%, most within 4%. The cleanest test is 2048³, one round of two blocks on most SMs: 51 µs where
+# a lone block would take 48, so the second block costs 6%. An SM finishes two K tiles in 1.35 µs, and mma.sync at its
+# peak takes 0.44 for each: the tensor cores are idle for a third of the time.
 #
 # The next page measures that time's parts, and gives each block a second buffer.
 #
 # ## What to remember
 #
-# - Most parts of a GEMM are layouts: of shared memory, of threads and warps over a tile, of registers.
-# - The same registers have two views: `cute.copy` fills ldmatrix's, `cute.gemm` takes the MMA's.
+# - One ldmatrix.x4 fills four registers of a lane. Which matrix fills which register follows from the fragment.
 # - A barrier has two sides, *the data has arrived* and *the buffer is free*; a loop with one buffer needs both.
 # - To bring data to another lane, first ask whether a permuted view would do.
 # - Blocks on an SM take turns: while one waits, another computes. Ask how many fit before you explain a speed.
-# - A predicated cp.async writes zeros where it reads nothing.
 #
 # ## Test yourself
 #
@@ -476,13 +400,13 @@ for swept in all_sweep_results("gemm_rungs"):
 # whose addresses other lanes supplied?</summary>
 #
 # Because addresses and values have different layouts. A lane supplies the address of a whole row of 16 bytes, and the
-# hardware distributes each row to four lanes. The layout of the values is the fragment's.
+# hardware distributes each row to four lanes.
 #
 # </details>
 #
 # <details><summary>3. You leave out the second barrier. At which sizes is the result still right for certain?</summary>
 #
 # Where K is one tile: then no load overwrites data that a thread may still read. At all others it depends on how far
-# apart the warps are, so it may pass every test and fail in production.
+# apart the warps are.
 #
 # </details>

@@ -35,8 +35,7 @@ NAMES = {  # module → its functions, classes, constants and submodules that pa
         "show_timeline show_work"
     ),
     "explorers.explorers": (
-        "explore_compose explore_divide explore_layout explore_mbarriers explore_swizzle "
-        "explore_tile_space explore_timeline explore_tv"
+        "explore_compose explore_divide explore_layout explore_mbarriers explore_swizzle explore_tile_space explore_tv"
     ),
     "layouts.notation": "layout text",
     "layouts.oracle": "ask",

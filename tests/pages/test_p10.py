@@ -105,7 +105,7 @@ def real_cute():
             str(layout) for layout in (mma.tv_layout_A, mma.tv_layout_B, mma.tv_layout_C)
         )
         ldmatrix = cute.make_copy_atom(cute.nvgpu.warp.LdMatrix8x8x16bOp(False, 4), BFloat16)
-        copy = cute.make_tiled_copy_A(ldmatrix, cute.make_tiled_mma(mma))
+        copy = cute.make_tiled_copy_B(ldmatrix, cute.make_tiled_mma(mma, permutation_mnk=(16, 16, 16)))
         source, target = copy.layout_src_tv_tiled, copy.layout_dst_tv_tiled
         answers["ldmatrix rows"] = [source((lane, 0)) for lane in LANES]
         answers["ldmatrix values"] = [[target((lane, value)) for value in range(8)] for lane in LANES]
@@ -153,19 +153,22 @@ def test_fragments_agree_with_real_cute():
     ]
 
 
-def test_ldmatrix_fills_the_fragment():
+def test_ldmatrix_fills_the_fragments_of_two_atoms():
     """Each of the four matrices: row r goes to lanes 4r to 4r + 3, two elements each; matrix j is register j."""
     rows = [*map(solved("10.1"), LANES)]
     for lane in LANES:
         for value in range(8):
-            row, column = rows[value // 2 * 8 + lane // 4]
-            assert ptx_a(lane, value) == (row, column + lane % 4 * 2 + value % 2)
+            row, k = rows[value // 2 * 8 + lane // 4]
+            assert ptx_b(lane, value % 4) == (k + lane % 4 * 2 + value % 2, row - value // 4 * 8)
 
 
 def test_ldmatrix_agrees_with_real_cute():
     rows = [*map(solved("10.1"), LANES)]
-    assert real_cute()["ldmatrix rows"] == [row + 16 * column for row, column in rows]
-    assert real_cute()["ldmatrix values"] == [[MMA.a_layout(lane, value) for value in range(8)] for lane in LANES]
+    assert real_cute()["ldmatrix rows"] == [row + 16 * k for row, k in rows]
+    both = [[ptx_b(lane, value % 4) for value in range(8)] for lane in LANES]
+    assert real_cute()["ldmatrix values"] == [
+        [n + value // 4 * 8 + 16 * k for value, (k, n) in enumerate(lane)] for lane in both
+    ]
 
 
 def test_the_drawn_matrix_is_what_ldmatrix_delivers():

@@ -18,12 +18,11 @@ from tutorlib.explorers.explorers import ACCESSES, BROWSER, FAULTS, Explorer
 from tutorlib.layouts.matrix import TooLarge
 from tutorlib.layouts.notation import NotationError
 from tutorlib.layouts.views import NoLayout
-from tutorlib.models.timelines import Timeline
 
 pytestmark = pytest.mark.browser
 
 TIMES = 300 if os.environ.get(EVERYTHING) else 30
-KINDS = ["layout", "compose", "divide", "swizzle", "tv", "tile_space", "mbarriers", "timeline"]
+KINDS = ["layout", "compose", "divide", "swizzle", "tv", "tile_space", "mbarriers"]
 LAYOUTS = (
     *("(4,3):(3,1)", "(4,3)", "8:2", "8", "(8,)", "1:0", "((2,2),(4,2)):((1,16),(2,8))", "(2,(2,2),3):(6,(3,1),12)"),
     *("(4,8):(8,1)", "(6,2):(8,2)", "(8,64):(64,1)", "(16,16):(0,1)", "(4,4):(-1,4)", "(2,3,4)", "(1,8):(3,1)"),
@@ -141,16 +140,6 @@ def test_swizzled_banks_and_their_wavefronts_are_pythons(page):
                 assert grid.title.splitlines()[1] in got["title"]
 
 
-def test_pipelines_are_those_of_the_model(page):
-    rng = random.Random("models")
-    for _ in range(TIMES):
-        stages, latency, transfer, compute = rng.randint(1, 6), rng.randint(0, 12), rng.randint(1, 6), rng.randint(1, 6)
-        explorer = explorer_of("timeline", stages, latency, transfer, compute, tiles=13)
-        state = played(page, explorer)
-        assert list(map(in_order, state["grids"])) == list(map(shown, explorer.grids))
-        assert f"= {Timeline(stages, latency, transfer, compute, 13).period:.3g} ticks" in state["answer"]
-
-
 CLICKS = [  # explorer, its arguments, actions, what it says, the number of lines around outlined cells in each grid
     ("layout", ["(4,3):(3,1)"], [(0, 2, 1)], "coordinate (2,1), index 6 of 12\noffset 2·3 + 1·1 = 7", [4]),
     ("layout", [], [(0, 2, 1), (0, "((2,2),3):((1,2),4)")], "size 12, cosize 12. Click a cell.", [0]),
@@ -168,7 +157,6 @@ CLICKS = [  # explorer, its arguments, actions, what it says, the number of line
     ("tile_space", [], [(0, 10, 0)], "(10, 0) is outside: a load pads it, a store drops it", [24, 4]),
     ("tile_space", [], [(1, 2, 2)], "ct.load(x, (2, 2), (4, 8)): 8 of its 32 elements exist", [24, 4]),
     ("tile_space", [], [(1, 2, 2), (0, 4)], "Click an element of the array, or a tile.", [0, 0]),
-    ("timeline", [1], [(0, 3)], "= 3 ticks", [0]),
 ]
 
 

@@ -194,10 +194,10 @@ def test_links_of_notebooks_have_githubs_anchors():
 
 class TestExplorers:
     def test_an_explorer_has_its_inputs_with_the_calls_values(self):
-        above = ["from tutorlib import explore_timeline", "first = 2\nsecond = first + 1"]
-        found = explorer_data("explore_timeline(stages=second, tiles=5)", above)
-        assert (found["kind"], found["arguments"]["tiles"]) == ("timeline", 5)
-        assert found["inputs"][0] == {"kind": "range", "name": "stages", "value": 3, "min": 1, "max": 6, "step": 1}
+        above = ["from tutorlib import explore_mbarriers", "first = 2\nsecond = first + 1"]
+        found = explorer_data("explore_mbarriers(stages=second)", above)
+        assert found["kind"] == "mbarriers"
+        assert found["inputs"][0] == {"kind": "range", "name": "stages", "value": 3, "min": 1, "max": 4, "step": 1}
 
 
 def test_a_line_of_an_answer_is_taken_out_of_text_and_html():

@@ -232,13 +232,21 @@ restored = Fact(
 )
 
 
-def groups_left(reports: LaunchReports) -> int:
-    waits = (one.operands for one in issued_as(reports, "wgmma.wait_group"))
+def groups_left(reports: LaunchReports, opcode: str) -> int:
+    """The most that one of these waits leaves in flight."""
+    waits = (one.operands for one in issued_as(reports, opcode))
     return max((int(getattr(left[0], "text", "0"), 0) for left in waits if left), default=0)
 
 
 groups = Fact(  # 1 where the tensor cores do not run dry
-    "its waits leave {have} wgmma groups in flight", groups_left, below=Fail.NO_OVERLAP(of="wgmma")
+    "its waits leave {have} wgmma groups in flight",
+    lambda reports: groups_left(reports, "wgmma.wait_group"),
+    below=Fail.NO_OVERLAP(of="wgmma"),
+)
+copies_left = Fact(
+    "its waits leave {have} groups of copies in flight",
+    lambda reports: groups_left(reports, "cp.async.wait_group"),
+    below=Fail.NO_OVERLAP,
 )
 
 

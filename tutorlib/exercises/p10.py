@@ -105,16 +105,16 @@ COLUMNS = value_exercise(
 LANES = range(32)
 ADDRESSES = value_exercise(
     ("10.1", "ldmatrix_row", 2),
-    lambda lane: (lane % 16, lane // 16 * 8),
+    lambda lane: (lane % 8 + lane // 16 * 8, lane // 8 % 2 * 8),
     {
         "matrix 0, lanes 0 to 7": [(lane,) for lane in LANES[:8]],
         "matrix 1, lanes 8 to 15": [(lane,) for lane in LANES[8:16]],
         "matrices 2 and 3, lanes 16 to 31": [(lane,) for lane in LANES[16:]],
     },
     mistakes={
-        "matrices_exchanged": lambda lane: (lane % 8 + lane // 16 * 8, lane // 8 % 2 * 8),
-        "rows_once_more": lambda lane: (lane % 16, 0),
-        "turned": lambda lane: (lane // 16 * 8, lane % 16),
+        "as_for_a": lambda lane: (lane % 16, lane // 16 * 8),
+        "rows_once_more": lambda lane: (lane % 8, lane // 8 % 2 * 8),
+        "turned": lambda lane: (lane // 8 % 2 * 8, lane % 8 + lane // 16 * 8),
     },
 )
 

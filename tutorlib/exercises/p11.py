@@ -4,7 +4,7 @@ from functools import partial
 from itertools import product
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.facts import ahead, at_most, fetched, issued, lean, looped, overlap, reread
+from tutorlib.checking.facts import ahead, at_most, copies_left, fetched, issued, lean, looped, overlap, reread
 from tutorlib.checking.part import inside
 from tutorlib.checking.randomness import beside
 from tutorlib.exercises.judges.ampere import COURSE_LOOPS, ampere
@@ -26,14 +26,14 @@ def period(blocks: int, stages: int, latency: int, transfer: int, compute: int, 
     return Timeline(stages, latency, transfer, compute, tiles=1, at_once=barriers == 2, blocks=blocks).period
 
 
-def times(blocks: int, stages: tuple[int, ...], barriers: int = 2) -> list[tuple[int, ...]]:
-    return list(product((blocks,), stages, (0, 4, 9), (1, 5), (1, 3, 8), (barriers,)))
+def times(blocks: int, *stages: int) -> list[tuple[int, ...]]:
+    return list(product((blocks,), stages, (0, 4, 9), (1, 5), (1, 3, 8), (1,)))
 
 
-def machines(blocks: tuple[int, ...], stages: tuple[int, ...], barriers: int = 2) -> Draw:
+def machines(blocks: tuple[int, ...], *stages: int) -> Draw:
     """Calls with any times, of which each may be the longest."""
     times = (0, 40), (1, 20), (1, 30)
-    return lambda rng: (rng.choice(blocks), rng.choice(stages), *(rng.randint(*limits) for limits in times), barriers)
+    return lambda rng: (rng.choice(blocks), rng.choice(stages), *(rng.randint(*limits) for limits in times), 1)
 
 
 gemm_exercise = partial(
@@ -49,19 +49,15 @@ EXERCISES = (
         ("11.1", "period", 2),
         None,
         {
-            "one buffer": beside(times(1, (1,)), machines((1,), (1,))),
-            "more buffers": beside(times(1, (2, 3, 6)), machines((1,), (2, 3, 4, 5, 6, 8))),
-            "one barrier a tile": beside(times(1, (2, 3, 6), 1), machines((1,), (2, 3, 4, 6, 8), 1)),
-            "several blocks": beside(times(2, (1, 2)) + times(2, (2, 3), 1), machines((2, 3), (1, 2, 3))),
+            "two buffers": beside(times(1, 2), machines((1,), 2)),
+            "more buffers": beside(times(1, 3, 6), machines((1,), 3, 4, 6, 8)),
+            "several blocks": beside(times(2, 2, 3), machines((2, 3), 2, 3)),
         },
         holds=near(period),
         mistakes={
-            "no_latency": lambda b, n, _, transfer, compute, barriers: period(b, n, 0, transfer, compute, barriers),
-            "no_compute": lambda b, n, *times: max(*times[1:3], sum(times[:2]) / n / b),
-            "latency_in_turn": lambda b, n, latency, transfer, compute, _: max(compute, latency + transfer),
-            "no_buffer_limit": lambda b, n, *times: max(times[1:3]),
+            "compute_too": lambda b, n, *times: max(*times[1:3], sum(times[:3]) / (n - 1) / b),
+            "all_buffers": lambda b, n, *times: max(*times[1:3], sum(times[:2]) / n / b),
             "always_two": lambda b, n, latency, transfer, compute, _: period(b, n, latency, transfer, compute, 2),
-            "one_block": lambda _, *call: period(1, *call),
         },
         library={f"Timeline.{name}": getattr(Timeline, name) for name in ("period", "busy", "steps", "total")},
     ),
@@ -87,6 +83,6 @@ EXERCISES = (
         requires=("cp.async",),
         shared_rules=(lean("cp.async", "ld.shared"),),
         # A is 2,560 vectors of 16 bytes
-        rules=(*at_most({"bar.sync": 0, "cp.async.cg|cp.async.ca": 80}), overlap >= 0.6, reread <= 0),
+        rules=(*at_most({"bar.sync": 0, "cp.async.cg|cp.async.ca": 80}), overlap >= 0.6, copies_left >= 1, reread <= 0),
     ),
 )

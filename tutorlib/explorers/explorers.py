@@ -18,11 +18,9 @@ from tutorlib.draw.grid import CellGrid, figure
 from tutorlib.draw.layouts import compose_grids, divide_grids, layout_grid, tiled_copy_grid
 from tutorlib.draw.palette import EMPTY, category
 from tutorlib.draw.tiles import Size, array_grid, space_grid
-from tutorlib.draw.timelines import timeline_grid
 from tutorlib.layouts.matrix import matrix
 from tutorlib.layouts.notation import layout, text, tiler
 from tutorlib.layouts.views import compose_view, divide_view, tiled_copy_view
-from tutorlib.models.timelines import Timeline
 
 BROWSER = Path(__file__).with_name("browser")  # the explorers themselves
 IMPORT = re.compile(r'^import [^;]* from "\./(\w+)\.js";\n', re.MULTILINE)
@@ -42,7 +40,7 @@ def one_module(name: str, seen: set[str]) -> str:
 class Explorer(anywidget.AnyWidget):
     """A picture that responds to clicks and to inputs above it. All of that is computed in the browser.
 
-    description: {"kind": "timeline", "arguments": {…}, "inputs": […]}. grids: of the first picture.
+    description: {"kind": "swizzle", "arguments": {…}, "inputs": […]}. grids: of the first picture.
     """
 
     _esm = one_module("explorer", set())
@@ -90,7 +88,6 @@ ACCESSES = (
     "ldmatrix: eight rows of 16 bytes",
 )
 LARGEST = 40  # rows and columns of an array that a browser shows without scrolling
-TICKS = 96  # columns
 POWERS = {str(n): n for n in (1, 2, 4, 8, 16)}
 BUSY = "#F1F3F5"
 LOOPS = {"loads": ("wait", "expect", "load", "next"), "TMA": (), "math": ("wait", "mma", "done", "free", "next")}
@@ -175,17 +172,3 @@ def ring_grids(stages: int) -> tuple[CellGrid, CellGrid]:
             column_breaks={2: 2.0, 5: 2.0},
         ),
     )
-
-
-def explore_timeline(
-    stages: int = 2, latency: int = 4, transfer: int = 2, compute: int = 3, tiles: int = 8
-) -> Explorer:
-    """A software pipeline: the number of buffers that keeps the arithmetic busy at a given memory latency."""
-    sliders = (
-        slider("stages", stages, 1, 6),
-        slider("latency", latency, 0, 12),
-        slider("transfer", transfer, 1, 6),
-        slider("compute", compute, 1, 6),
-    )
-    shown = Timeline(stages, latency, transfer, compute, tiles)
-    return Explorer("timeline", sliders, [timeline_grid(shown, min(shown.total, TICKS))], tiles=tiles)

@@ -6,7 +6,6 @@ import { Problem } from "./problem.js";
 import { exploreSwizzle } from "./swizzle.js";
 import { exploreTileSpace } from "./tile_space.js";
 import { exploreTv } from "./tiled_copy.js";
-import { exploreTimeline } from "./timeline.js";
 
 // kind → a function of the explorer's arguments that returns a function of its inputs' values and the click:
 // [grid, [row, column]], or null. That one returns {grids, answer} or throws a Problem.
@@ -17,7 +16,6 @@ const EXPLORERS = {
   swizzle: exploreSwizzle,
   tv: exploreTv,
   tile_space: exploreTileSpace,
-  timeline: exploreTimeline,
   mbarriers: exploreMbarriers,
 };
 

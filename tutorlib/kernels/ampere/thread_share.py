@@ -90,7 +90,7 @@ def make_operands(tiled_mma: cute.TiledMma, thread: Any, sA: cute.Tensor, sB: cu
     return rA, rB
 
 
-# Methods of the classes below, outside of them: notebook 10 shows these functions ------------------------------------
+# Methods of the classes below, outside of them: reports name these functions -----------------------------------------
 
 
 def load(path: "GlobalToShared", k_tile: Any, buffer: Any) -> None:
