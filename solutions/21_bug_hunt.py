@@ -80,8 +80,8 @@ a[:2, 0], b[:2, 0] = torch.tensor([2.0, 3.0]), torch.tensor([5.0, 7.0])
 print("c[0, 0] =", output_of("sgemm", (16, 16, 1), a, b)[0, 0].item())
 
 # %% [markdown]
-# So the cause is an **unguarded tail**, at lines 13 and 14, and the fix is `&& k0 + x < k` in both. memcheck saw only the
-# reads past the last rows of a and of b, where the allocations end. The extra rows hid them. Do not silence a tool
+# So the cause is an **unguarded tail**, at lines 13 and 14, and the fix is `&& k0 + x < k` in both. memcheck saw only
+# the reads past the last rows of a and of b, where the allocations end. The extra rows hid them. Do not silence a tool
 # before you know what it saw.
 #
 # ## How this page is graded
@@ -232,8 +232,8 @@ print("right:", y.equal(x.flip(0)))
 # > "A persistent kernel: four blocks process all rows in turn. A thousand runs on my GPU gave the same bits a thousand
 # > times. The reviewer rejected it and did not say why."
 #
-# The launch is `min(M, 4)` blocks of 128 threads. With a fix's id, `explain` runs your fix of the broken source;
-# `as_it_is` changes nothing. So `explain("21.4", as_it_is, shape=(M, N))` looks at the broken kernel.
+# The launch is `min(M, 4)` blocks of 128 threads. `explain("21.4", as_it_is, shape=(M, N))` simulates this kernel: with
+# an exercise's id, it runs what your fix makes of the source, and `as_it_is` changes nothing.
 
 # %%
 show_bug("rms_norm")
@@ -332,11 +332,14 @@ check("21.6", fix_stream)
 show_bug("column_sums")
 
 # %% [markdown]
-# The simulator runs the blocks in order, so its result is always right. Read the findings of
-# `explain("21.7", as_it_is, shape=(4, 128))`.
-#
-# **Exercise 21.7.** Fix it. `__threadfence()` orders its thread's earlier accesses to memory, and those of threads that a
-# barrier put before it, ahead of the later ones.
+# The simulator runs the blocks in order, so its result is always right. Its finding at one strip of columns:
+
+# %%
+picture = explain("21.7", as_it_is, shape=(4, 128))
+
+# %% [markdown]
+# **Exercise 21.7.** Fix it. `__threadfence()` orders its thread's earlier accesses to memory, and those of threads that
+# a barrier put before it, ahead of the later ones.
 
 
 # %%
@@ -366,7 +369,7 @@ check("21.7", fix_column_sums)
 #
 # PTX calls the left half a *release* and the right half an *acquire* pattern. It is enough if thread 0, which has the
 # flag, executes both. Keep the barriers: they order the other threads' stores before its first fence, and their loads
-# after its second. Next time: a flag between blocks needs two fences.
+# after its second. The finding named only the first. Next time: run the tool on the fix, too.
 #
 # </details>
 #

@@ -107,7 +107,7 @@ def test_the_solution_is_near_each_bound(id):
 def launch(blocks=4, overlap=0.5, **issued):
     """One launch that issues these opcodes so often."""
     opcodes = tuple(Issued(opcode, None, times) for opcode, times in issued.items())
-    return [Report((), (), blocks, opcodes, heard=Work(4, 0.5, 64, 0.5, overlap))]
+    return [Report((), (), blocks, opcodes, heard=Work(4, 0.5, overlap))]
 
 
 @pytest.mark.parametrize(
