@@ -1,9 +1,9 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 110
-#     appendix: 18
-#     summary: A main loop for any number of stages, what a stage costs, the order of a step, and a column-major A.
+#     minutes: 72
+#     appendix: 15
+#     summary: A main loop for any number of stages, what a stage costs and where it pays, and a column-major A.
 # ---
 
 # %% [markdown]
@@ -12,22 +12,20 @@
 # With two buffers the next tile has to arrive while this one is multiplied. If memory is slower, the tensor cores
 # stall. A third buffer keeps two tiles in flight, so each has twice the time.
 #
-# > **After this page you can** write a pipeline of any depth, say what a stage costs and where it pays, read the order
-# > of a loop in machine code, and bring a column-major operand to the tensor cores.
+# > **After this page you can** write a pipeline of any depth, say what a stage costs and where it pays, and bring a
+# > column-major operand to the tensor cores.
 # >
-# > **It takes** about 110 minutes, on any machine; its appendix about 18 more. A GPU times the kernels. After *Where a
+# > **It takes** about 72 minutes, on any machine; its appendix about 15 more. A GPU times the kernels. After *Where a
 # > stage pays* is a good place to stop.
 
 # %%
-import re
-
 import cutlass
 import cutlass.cute as cute
 import torch
 
 from tutorlib import (
-    A100, H100, TensorSpec, Timeline, blocks_per_sm as fit, check, compile_cute, disassemble, explain, l2, show_figure,
-    show_ladder, show_speeds, show_timeline, show_tvs, story,
+    A100, H100, TensorSpec, Timeline, blocks_per_sm as fit, check, compile_cute, show_figure, show_ladder, show_speeds,
+    show_timeline, show_tvs, story,
 )  # fmt: skip
 from tutorlib.kernels.ampere import GemmConfig, Steps, main_loops as course, make_gemm
 
@@ -43,46 +41,39 @@ show_timeline(*(Timeline(n, latency=6, transfer=1, compute=3, tiles=8, at_once=F
 # ## Counting groups
 #
 # Tile *k* goes into buffer *k* % STAGES, and the loads run STAGES − 1 tiles ahead. The **prologue** issues the loads of
-# tiles 0 … STAGES − 2. Step *k* issues and commits the loads of tile *k* + STAGES − 1, multiplies tile *k*, and before
-# the last K block waits for tile *k* + 1, as in notebook 11.
+# tiles 0 … STAGES − 2. Step *k* issues the load of tile *k* + STAGES − 1, multiplies tile *k*, and before its last K
+# block waits for tile *k* + 1. `cp_async_wait_group(n)` waits until at most the *n* newest groups are in flight. It
+# counts groups, not tiles.
 #
-# `cp_async_wait_group(n)` waits until at most the *n* newest groups are in flight. It counts groups, not tiles. How
-# many may stay in flight at that wait? As many as were committed after the group of tile *k* + 1.
-#
-# Here is a step for three stages, with the commit where the listing in [Schreiber's
-# article](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a) has it. The results are right as long
-# as the last tile happens to arrive in time:
+# With two stages this is notebook 11's loop:
 #
 # ```python
-# for k_tile in range(k_tiles):
-#     if k_tile + 2 < k_tiles:
-#         load(k_tile + 2, (k_tile + 2) % 3)
-#         cp_async_commit_group()
-#     ...                                  # fetch and multiply all K blocks of tile k but the last
-#     cp_async_wait_group(1)               # tile k + 1 must have arrived
-#     sync_threads()
-#     ...                                  # fetch block 0 of tile k + 1, multiply the last K block
+# steps.load(0, 0)
+# cute.arch.cp_async_commit_group()
+# cute.arch.cp_async_wait_group(0)
+# cute.arch.sync_threads()
+# steps.fetch(0, 0)
+# for k_tile in range(steps.k_tiles):
+#     if k_tile + 1 < steps.k_tiles:
+#         steps.load(k_tile + 1, (k_tile + 1) % 2)
+#         cute.arch.cp_async_commit_group()
+#     for k_block in cutlass.range_constexpr(steps.k_blocks):
+#         if cutlass.const_expr(k_block + 1 < steps.k_blocks):
+#             steps.fetch(k_block + 1, k_tile % 2)
+#         else:
+#             cute.arch.cp_async_wait_group(0)
+#             cute.arch.sync_threads()
+#             steps.fetch(0, (k_tile + 1) % 2)
+#         steps.multiply(k_block)
 # ```
 #
-# **Predict:** with six K tiles, which tile may it multiply before it has arrived?
-#
-# <details><summary>Which tile?</summary>
-#
-# The last one, tile 5. Step 4 loads nothing and commits nothing, so the newest group at its wait is tile 5 itself, and
-# wait_group(1) lets it stay in flight.
-#
-# </details>
-#
-# **Exercise 13.1** (about 23 lines). Write `multistage(steps)` for any `steps.stages` from 2 on, with the calls of
-# notebook 11.
+# **Exercise 13.1** (about 23 lines). Write `multistage(steps)` for any `steps.stages` from 2 on.
 #
 # - When a tile's second K block is multiplied, the loads of the next STAGES − 1 tiles (or of as many as are left)
 #   have been issued.
-# - Registers are fetched one K block ahead, as in 11.3, and there is one barrier a tile. The loop is a plain `range`.
+# - Registers are fetched one K block ahead, and there is one barrier a tile. The loop is a plain `range`.
 # - It is right for 2, 3, 4 and 5 stages, for two and four K blocks in a tile, and where K has fewer tiles than there
 #   are stages. The simulator tries all of these.
-#
-# How many groups must have been committed before each wait, so that one number fits every step?
 
 
 # %%
@@ -119,20 +110,12 @@ def multistage(steps: Steps):
 check("13.1", multistage)
 
 # %% [markdown]
-# Commit in *every* step, also where nothing is left to load. Then the newest STAGES − 2 groups are always those after
-# tile *k* + 1.
+# With three stages, `wait_group(1)` covers tile *k* + 1 only if *one* group was committed after it. So commit in every
+# step, also where nothing is left to load: the group is then empty. The loop that [Schreiber
+# prints](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a) commits inside the `if`. With six K
+# tiles its step 4 commits nothing, the newest group is tile 5 itself, and the wait lets it stay in flight. The result
+# is right as long as that tile happens to arrive in time.
 #
-# A small block with three stages and eight K tiles, simulated. Find the prologue: two tiles (C) in two groups (c),
-# one wait (w), the barrier (|) and the first fetch (R). Which steps load nothing, and do they commit a group? The
-# last fetch is idle, as in 11.3: after tile 7 it reads the next buffer, which still has tile 5. It takes 64 of the
-# 1,088 wavefronts of ldmatrix.
-
-# %%
-a, b = (torch.randn(64, 256).bfloat16() for _ in range(2))
-c = torch.zeros(64, 64).bfloat16()
-explain(make_gemm(GemmConfig((64, 64, 32), stages=3), course.multistage), a, b, c, banks=False)
-
-# %% [markdown]
 # The speed of 13.1 with three stages of 128×128×64, its blocks in raster order, beside notebook 11's loop:
 
 # %%
@@ -210,7 +193,7 @@ show_speeds("gemm_depth")
 
 # %% [markdown]
 # In the first column 64 tiles leave each block alone on its SM, and the third stage of 128×128×64 makes it 1.6 times as
-# fast. At 4096³ the *other block* on the SM fills the pause.
+# fast. At 4096³ it gained nothing: the *other block* on the SM fills the pause.
 #
 # In the second column K is only four tiles of 64. Two stages load one of the four before the loop, three load two: so
 # the third pays a little even beside another block. The fourth leaves one block on an SM where there were two. A tile
@@ -218,127 +201,19 @@ show_speeds("gemm_depth")
 #
 # **A pause is filled by another tile of your own, or by another block.**
 #
-# Now change the tile. Here is 13.1's loop at 4096³, with its blocks in page 12's groups of 8 rows; the second line in
-# a box is warps × blocks on an SM. Which rows gain from a third stage?
+# Now change the tile. Here is 13.1's loop at 4096³, with its blocks in page 12's groups of 8 rows. Which rows gain from
+# a third stage?
 
 # %%
 show_figure("gemm_stages")
 
 # %% [markdown]
-# Short K tiles gain most, and at equal K a block alone gains more. To sum up, at 4096³, multiply the blocks on an SM,
-# at three stages, by the K of a tile:
+# Short K tiles gain most: with K = 32, 25% and 46%. At equal K a block alone gains more: 128×256×64 gains 14%, and
+# 128×128×64, two on an SM, nothing. With the two small tiles the third stage also costs blocks.
 #
-# | tile | blocks × K | gain of the third stage |
-# |---|---|---|
-# | 128×256×32 | 1 × 32 = 32 | +46% |
-# | 128×128×32 | 2 × 32 = 64 | +25% |
-# | 128×256×64 | 1 × 64 = 64 | +14% |
-# | 128×128×64 | 2 × 64 = 128 | −1% |
-# | 128×64×64 | 3 × 64 = 192 | +1% |
-# | 64×64×64 | 4 × 64 = 256 | 0% |
-#
-# In this figure, the less K an SM's blocks have together, the more a third stage brings; from 128 on it brings
-# nothing. Other sizes differ: in the table before, 1 × 64 gains 65% where K is 8192, and 2 × 64 gains 8% where K is
-# 256.
-#
-# The next two sections use the framed box, 128×256×32 with four stages, and the same groups of 8 rows. Here it has
-# 479 TFLOP/s; measured again for the next table, it has 482.
-#
-# ## The order of a step
-#
-# In 13.1 a step issues the copies of a tile, then ldmatrix for the next K block, then the mmas of this one. What does
-# the compiler make of that? `step` prints the machine code of a step, a letter for each instruction, with a space
-# between the 32 mmas of K block 0 and those of K block 1:
-
-
-# %%
-def in_groups(block, rows, across):  # or yours of 12.1
-    return l2.grouped(block, rows, across, 8 if rows > 32 else rows)
-
-
-LETTERS = {"LDGSTS": "C", "LDSM": "R", "HMMA": "M", "BAR.SYNC": "|"}  # cp.async, ldmatrix, mma.sync, the barrier
-
-
-def step(loop):
-    sass = disassemble(compile_cute(make_gemm(course.TUNED, loop, in_groups), SQUARE, "sm_90a").cubin)
-    body = max(re.split(r"\.L_\w+:", sass), key=lambda text: text.count("HMMA"))  # between two labels
-    letters = "".join(LETTERS[opcode] for opcode in re.findall("|".join(LETTERS), body))
-    return re.sub("((?:[^M]*M){32})", r"\1 ", letters, count=1)
-
-
-print(step(course.multistage))
-
-# %% [markdown]
-# The compiler has spread copies and ldmatrix among the mmas. But it keeps all copies before the first ldmatrix, as in
-# the source; both access shared memory. So K block 1's ldmatrix come late: after the last one only 2 mmas of K block 0
-# are left to hide its latency.
-#
-# **Exercise 13.3** (about 25 lines, few of them new). Write `loads_moved(steps)`, 13.1's loop in another order: at
-# least 16 mmas come between K block 1's last ldmatrix and the first mma of K block 1. A step's copies stay together,
-# before its barrier; the number of instructions stays. Try yours with `print(step(loads_moved))`. A GPU times it at
-# 4096³; the last point needs 96.5% of the course's speed.
-#
-# The course's loop also has no `if` around its load: where no tile is left, it loads the last one again, into the
-# free buffer, and waits for these copies after the loop. You may keep the `if`. **Predict**: which matters more, the
-# order or the `if`?
-
-
-# %%
-@cute.jit
-def loads_moved(steps: Steps):
-    ### BEGIN SOLUTION (about 25 lines)
-    for k_tile in cutlass.range_constexpr(steps.stages - 1):
-        if cutlass.const_expr(k_tile < steps.k_tiles):
-            steps.load(k_tile, k_tile)
-        cute.arch.cp_async_commit_group()
-    cute.arch.cp_async_wait_group(steps.stages - 2)
-    cute.arch.sync_threads()
-    steps.fetch(0, 0)
-    read, write = 0, steps.stages - 1
-    for k_tile in range(steps.k_tiles):
-        ahead = k_tile + steps.stages - 1
-        for k_block in cutlass.range_constexpr(steps.k_blocks):
-            if cutlass.const_expr(k_block + 1 < steps.k_blocks):
-                steps.fetch(k_block + 1, read)
-            else:
-                read = (read + 1) % steps.stages
-                cute.arch.cp_async_wait_group(steps.stages - 2)
-                cute.arch.sync_threads()
-                steps.fetch(0, read)
-            if cutlass.const_expr(k_block == 0):
-                steps.load(cutlass.min(ahead, steps.k_tiles - 1), write)
-                cute.arch.cp_async_commit_group()
-                write = read
-            steps.multiply(k_block)
-    cute.arch.cp_async_wait_group(0)
-    ### END SOLUTION
-
-
-# %%
-check("13.3", loads_moved)
-
-# %% [markdown]
-# Order and `if`, in TFLOP/s:
-
-# %%
-show_speeds("gemm_loops")
-
-# %% [markdown]
-# The gains do not add up: the order alone gains at most 1%, removing the `if` alone loses 2 to 3%, and both together
-# gain 4 to 5%. This page does not explain why.
-#
-# In the figure *13 tuned* is 13.1's loop in the framed box. *13 loads spread* has tiles of 128×256×64 and three stages.
-# It has no `if`, and issues A's loads after the first K block's mmas and B's after a later block's:
-
-# %%
-show_figure("gemm_ladder_13")
-
-# %% [markdown]
-# cuBLAS, with other instructions, exceeds the dotted line of mma.sync alone: notebook 14 has these. For a plain GEMM
-# use cuBLAS. At 4096³ the fastest loop in the figure, *13 loads spread*, has 0.64 of its speed. At 1024³ that loop
-# has 0.41, and the fastest, *13 three stages*, 0.61. Write your own where the GEMM is not plain: the epilogue
-# transforms C before it leaves the registers, two GEMMs share a tile (attention), or an operand must be decoded on
-# its way to the registers.
+# The framed box, four stages of 128×256×32, is `course.TUNED`. For a plain GEMM use cuBLAS, which is faster still:
+# notebook 14 has its instructions. Write your own where the GEMM is not plain: the epilogue transforms C before it
+# leaves the registers, two GEMMs share a tile (attention), or an operand must be decoded on its way to the registers.
 #
 # ## A column-major A
 #
@@ -368,7 +243,7 @@ def k_major(config, dtype, mma):
 
 # %% [markdown]
 # A row of 16 bytes in shared memory will have eight *m* of one *k*, and `ldmatrix` would give each lane two m of one k
-# in a register (left). But `mma` wants two neighbors along K in a register of A (notebook 10). The variant
+# in a register (left). But `mma` needs two neighbors along K in a register of A (notebook 10). The variant
 # `ldmatrix.trans` exchanges rows and columns while it distributes: a lane gets two k of one m (right).
 
 # %%
@@ -382,10 +257,10 @@ show_tvs(
 )
 
 # %% [markdown]
-# **Exercise 13.4** (about 8 lines). Write `m_major(config, dtype, mma)`, the same for an M-major A. Every cp.async
+# **Exercise 13.3** (about 8 lines). Write `m_major(config, dtype, mma)`, the same for an M-major A. Every cp.async
 # copies 16 bytes, each 128 contiguous bytes of A are copied by eight consecutive threads, and `ldmatrix`, which reads
-# eight vectors at a time, has no bank conflict. The check runs it in the course's kernel, with 13.1's loop:
-# `make_gemm(course.TUNED, course.multistage, in_groups, a=m_major)`. A GPU times that at 4096³ beside cuBLAS.
+# eight vectors at a time, has no bank conflict. The check runs it in the course's kernel, with
+# `course.TUNED` and the loop of 13.1. A GPU times that at 4096³ beside cuBLAS.
 
 
 # %%
@@ -403,15 +278,14 @@ def m_major(config, dtype, mma):
 
 
 # %%
-check("13.4", m_major)
+check("13.3", m_major)
 
 # %%
-show_ladder("13.3", "13.4")
+show_ladder("13.3")
 
 # %% [markdown]
-# 13.4 runs in 13.1's loop. With a K-major A, the same tile and the same order, that loop has 482 TFLOP/s in the table
-# of four loops, which are 285 µs. So a column-major A costs 7%. Its accesses take no more than they need, as the
-# check counts; the cause is open.
+# Your loop now takes an operand that the kernels of the earlier pages refuse. It has 0.94 of the 479 TFLOP/s that the
+# figure has for the same tile and stages with a K-major A.
 #
 # ## What to remember
 #
@@ -419,7 +293,10 @@ show_ladder("13.3", "13.4")
 # - A pause is filled by another buffer of yours or by another block. They compete for room on the SM.
 # - Stages pay most where tiles are short along K and where a block is alone on its SM: a small C, notebook 12's last
 #   wave, a large tile.
-# - The compiler moves instructions, but not ldmatrix across a copy into shared memory: their order in a step is yours.
+# - An M-major operand changes three things on its way to the registers: the direction of a copy's vector, the swizzled
+#   atom, and `ldmatrix`, which transposes.
+#
+# Next: [notebook 14](14_hopper_gemm.ipynb) loads with TMA and multiplies with Hopper's own instruction.
 #
 # ## Test yourself
 #

@@ -491,13 +491,13 @@ explain("14.5", gemm, shape=(128, 256, 512), banks=False)
 #
 # ## Where the time goes
 #
-# Your main loop (14.3, in the course's kernel) and your kernel, beside 13.3's; *gain* compares with the row above:
+# Your main loop (14.3, in the course's kernel) and your kernel, beside 13.1's; *gain* compares with the row above:
 
 # %%
-show_ladder("13.3", "14")
+show_ladder("13.1", "14")
 
 # %% [markdown]
-# At 4096³ your kernel has 0.97 of cuBLAS's speed on an H200, and takes less than two thirds of 13.3's time.
+# At 4096³ your kernel has 0.97 of cuBLAS's speed on an H200, and takes less than two thirds of 13.1's time.
 #
 # The datasheet's 989 TFLOP/s are 132 SMs × 4,096 FLOP a cycle × 1,830 MHz. What lies between them and your kernel? Each
 # row is a kernel at 4096³. *wgmma alone* loads one K tile and multiplies it in every step; *TMA alone* loads all K
@@ -528,7 +528,7 @@ for swept in all_sweep_results("hopper_account"):
 # 128 to a thread, and the accumulators alone take 128. Notebook 15 fills this time. The fourth is small because TMA
 # alone needs 847 cycles a step, fewer than 1,024.
 #
-# Most of the gain over 13.3's kernel is the instruction's: *mma.sync alone* takes 1,534 cycles a step, and *wgmma
+# Most of the gain over 13.1's kernel is the instruction's: *mma.sync alone* takes 1,534 cycles a step, and *wgmma
 # alone* 1,108.
 #
 # ## What to remember

@@ -99,7 +99,7 @@ def test_another_exercises_kernel_has_none_whatever_its_process_says(id, other, 
 
 
 @pytest.mark.usefixtures("no_gpu")
-@pytest.mark.parametrize("id", ["21.2", "21.4", "21.6"])  # cuTile, CuTe, C++
+@pytest.mark.parametrize("id", ["21.2", "21.4"])  # CuTe, C++
 @pytest.mark.parametrize("served", [Served, Liar])
 def test_a_bug_that_is_not_mended_is_found_whatever_its_process_says(id, served):
     assert judged(id, lambda source: source, served).points < 1

@@ -222,14 +222,6 @@ reread = largest(  # a loop that fetches registers ahead may fetch a K block or 
     above=Fail.TOO_MANY(instruction="ldmatrix"),
     at=lambda reports: busiest(reports, "ldmatrix|ld.shared"),
 )
-reloaded = largest(  # a loop without a branch loads the last tile again
-    "{have} of what its blocks load they have loaded before", "reloaded", above=Fail.TOO_MANY(instruction="load")
-)
-restored = Fact(
-    "its blocks store {have} bytes that they have stored before",
-    lambda reports: sum(one.heard.restored for one in reports),
-    Fail.TOO_MANY(instruction="store"),
-)
 
 
 def groups_left(reports: LaunchReports, opcode: str) -> int:

@@ -26,7 +26,6 @@ FIGURES: dict[str, Callable[..., Figure]] = {
     "attention_ladder": ladders.attention_ladder,
     "gemm_any": by_gpu("gemm_any", (11, 5.2), maps.draw_shapes),
     "gemm_ladder": ladders.gemm_ladder,
-    "gemm_ladder_13": partial(ladders.gemm_ladder, up_to="13"),
     "gemm_ladder_16": partial(ladders.gemm_ladder, rungs=("14 plain", "15 zigzag, polling", ladders.CHOSEN)),
     "gemm_models": by_gpu("gemm_models", (11, 5.2), maps.draw_models),
     "gemm_stages": by_gpu("gemm_stages", (9.5, 4.8), maps.draw_stages),

@@ -30,7 +30,7 @@ from tutorlib.instruments.sweep import Candidate, Sweep
 from tutorlib.kernels import cutile, layers
 from tutorlib.kernels.ampere.config import BYTES, MOST_SMEM, GemmConfig
 from tutorlib.kernels.ampere.gemm import Order, in_eights, make_gemm
-from tutorlib.kernels.ampere.main_loops import TUNED, multistage, refilled_at_once, single_buffer
+from tutorlib.kernels.ampere.main_loops import multistage, refilled_at_once, single_buffer
 from tutorlib.kernels.ampere.thread_share import Steps
 from tutorlib.kernels.attention import hopper_backward
 from tutorlib.kernels.attention import launch as attention_launch
@@ -458,56 +458,6 @@ STAGED = {
 }
 DEEP = {tile: warps for tile, warps in STAGED.items() if tile[:2] == (128, 128)}
 DEPTHS = ((1024, 1024, 8192), (4096, 4096, 256))  # a grid that leaves each SM one block, and a K of a few tiles
-
-
-def reordered(copies_first: bool, branch: bool) -> Callable[[Steps], None]:
-    """`multistage` with a step's copies before or after its ldmatrix; no branch: the last K tile is loaded again."""
-
-    @cute.jit
-    def loop(steps: Steps) -> None:
-        for k_tile in cutlass.range_constexpr(steps.stages - 1):
-            if cutlass.const_expr(k_tile < steps.k_tiles):
-                steps.load(k_tile, k_tile)
-            cute.arch.cp_async_commit_group()
-        cute.arch.cp_async_wait_group(steps.stages - 2)
-        cute.arch.sync_threads()
-        steps.fetch(0, 0)
-        read, write = 0, steps.stages - 1
-        for k_tile in range(steps.k_tiles):
-            ahead = k_tile + steps.stages - 1
-            for k_block in cutlass.range_constexpr(steps.k_blocks):
-                if cutlass.const_expr(k_block + 1 == steps.k_blocks):
-                    read = (read + 1) % steps.stages
-                    cute.arch.cp_async_wait_group(steps.stages - 2)
-                    cute.arch.sync_threads()
-                if cutlass.const_expr(not copies_first):
-                    steps.fetch((k_block + 1) % steps.k_blocks, read)
-                if cutlass.const_expr(k_block == 0):
-                    if cutlass.const_expr(not branch):
-                        steps.load(cutlass.min(ahead, steps.k_tiles - 1), write)
-                    else:
-                        if ahead < steps.k_tiles:
-                            steps.load(ahead, write)
-                    cute.arch.cp_async_commit_group()
-                    write = read
-                if cutlass.const_expr(copies_first):
-                    steps.fetch((k_block + 1) % steps.k_blocks, read)
-                steps.multiply(k_block)
-        cute.arch.cp_async_wait_group(0)
-
-    return loop
-
-
-def gemm_loops() -> Sweep:
-    """Notebook 13's loop, tuned, with the lines of a step in another order."""
-    loops = {
-        "13.1: copies, then ldmatrix": multistage,
-        "copies, then ldmatrix; no branch": reordered(True, False),
-        "ldmatrix, then copies": reordered(False, True),
-        "ldmatrix, then copies; no branch": reordered(False, False),
-    }
-    hosts = {name: make_gemm(TUNED, loop, in_eights) for name, loop in loops.items()}
-    return Sweep(GEMM, tuple(Candidate(n, CuteLauncher(host, GEMM)) for n, host in hosts.items()), cubes(4096, 8192))
 
 
 def gemm_orders() -> Sweep:
@@ -1154,7 +1104,6 @@ SWEEPS: dict[str, Callable[[], Sweep]] = {
     "cpp_ways": lambda: cpp_gemms(WAYS, cubes(4096, 8192)),
     "gemm_rungs": lambda: Sweep(GEMM, rungs(GEMM), SQUARES, look=mma_sync_alone),
     "gemm_stages": lambda: staged(STAGED, SQUARES[:1]),
-    "gemm_loops": gemm_loops,
     "gemm_depth": lambda: staged(DEEP, DEPTHS),
     "gemm_parts": gemm_parts,
     "gemm_orders": gemm_orders,

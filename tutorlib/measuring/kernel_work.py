@@ -9,14 +9,10 @@ from tutorlib.simulate.ptx.ir import Kernel
 from tutorlib.simulate.ptx.meetings import Running
 from tutorlib.simulate.ptx.memory import Access, AsyncCopies, Listener, Touched
 
-BITS = 64
-
 
 @dataclass(frozen=True)
 class Work:
     """busy: how many warps loaded from global memory, or stored to it.
-    reloaded: of what blocks loaded from global memory, the share that the same block had loaded before; 0 for more than
-        64 blocks. restored: the bytes that a block stored there again.
     reread: of what warps read from shared memory, the share that the same warp had read since it was written.
     overlap: of the reads of shared memory, the share that went on while a cp.async or a bulk copy was in flight.
     ahead: the most that cp.async was copying for a block during such a read, in units of what it copies from one
@@ -24,8 +20,6 @@ class Work:
     """
 
     busy: int = 0
-    reloaded: float = 0.0
-    restored: int = 0
     reread: float = 0.0
     overlap: float = 0.0
     ahead: float = 0.0
@@ -39,8 +33,6 @@ class KernelWork(Listener):
     cp.async was in flight, or a bulk copy that the reader has not waited for. most_at_read: the most bytes of cp.async
     in flight during a read. bulk_phases: of each mbarrier, the latest that bulk copies fill.
     busy: (blocks, warps), which warps have loaded from global memory or stored to it.
-    loaders: for each piece of it, a bit for each block that has loaded it, of up to BITS blocks. loads: pieces loaded;
-    reloaded, restored: how many a block has loaded or stored again.
     """
 
     def __init__(self, running: Running, copies: AsyncCopies, piece: int, pieces: int) -> None:
@@ -48,11 +40,9 @@ class KernelWork(Listener):
         geometry, clocks = self.geometry, running.clocks
         self.clocks = clocks
         self.bulk_phases = np.zeros((geometry.batch, clocks.agents.mbarriers), np.int32)
-        self.loaders = np.zeros(pieces if geometry.blocks <= BITS else 0, np.uint64)
         self.busy = np.zeros((geometry.blocks, geometry.warps), bool)
         self.bulk = False  # whether there was a bulk copy
         self.reads = self.reread = self.while_copying = self.overlapped = self.most_at_read = 0
-        self.loads = self.reloaded = self.restored = 0
 
     def restart(self) -> None:
         self.bulk_phases.fill(0)
@@ -79,23 +69,15 @@ class KernelWork(Listener):
 
     def on_load(self, touched: Touched, owners: np.ndarray) -> None:
         self.busy[owners - 1, touched.warps % self.geometry.warps] = True
-        if self.loaders.size:
-            bits = np.uint64(1) << (owners - 1).astype(np.uint64)
-            self.loads += len(touched.pieces)
-            self.reloaded += int((self.loaders[touched.pieces] & bits != 0).sum())
-            np.bitwise_or.at(self.loaders, touched.pieces, bits)
 
     def on_store(self, touched: Touched, owners: np.ndarray, again: np.ndarray) -> None:
         self.busy[owners - 1, touched.warps % self.geometry.warps] = True
-        self.restored += int(np.count_nonzero(again))
 
     def result(self, kernel: Kernel, runs: Sequence[int]) -> Work:
         meetings = sum(times for one, times in zip(kernel.instructions, runs, strict=True) if one.parts[0] == "bar")
         tile = self.copies.bytes * self.geometry.warps / max(meetings, 1)  # from one barrier of a block to the next
         return Work(
             int(self.busy.sum()),
-            self.reloaded / max(self.loads, 1),
-            self.restored * self.piece,
             self.reread / max(self.reads, 1),
             self.overlapped / max(self.while_copying, 1),
             self.most_at_read / min(self.geometry.batch, self.geometry.blocks) / max(tile, 1),

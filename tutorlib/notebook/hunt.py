@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 
 __all__ = [  # what page 21 imports
-    "BUGS",
     "CAUSES",
     "Diagnosis",
     "as_it_is",

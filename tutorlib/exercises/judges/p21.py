@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, Required, TypedDict, cast
 
 from tutorlib.checking.answer import Served
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.cutile import CutileExercise
-from tutorlib.checking.cutile_evidence import TileEvidence, TileRequest
 from tutorlib.checking.evidence import Request, SourceRequest
 from tutorlib.checking.exercise import Answer, Exercise, Verdict, WrongKind, wrong
 from tutorlib.checking.kernel import KernelExercise
@@ -21,7 +19,7 @@ from tutorlib.checking.running import BREAKS, find_fault_of_simulated_call
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.failure import Fail, FailureKind, Flaw
-from tutorlib.kernels.bugs.catalogue import Bug, CudaLaunch, CuteLaunch, CutileLaunch
+from tutorlib.kernels.bugs.catalogue import Bug, CudaLaunch, CuteLaunch
 from tutorlib.measuring.launchers import CppLauncher
 from tutorlib.measuring.simulated_launchers import launched, simulated_cpp, simulator_of
 from tutorlib.problems.differences import by, find_difference
@@ -54,7 +52,7 @@ CAUSES = {
     "unguarded edge": "the last tile of M or N extends past the edge, and no predicate guards it",
     "unguarded tail": "the last step of K is only partly filled, and the rest of it is used",
     "lost updates": "several blocks write to one place without atomics",
-    "blocks not ordered": "a block reads what another wrote, without the fences that order the two",
+    "blocks not ordered": "a block reads what another wrote, and nothing orders the two",
     "bank conflicts": "threads of a warp access different rows of the same shared memory bank",
     "uncoalesced": "threads of a warp touch sectors of which they use a small part",
     "misaligned": "an address is not a multiple of the access's width",
@@ -66,8 +64,7 @@ CAUSES = {
     "shuffle in a branch": "some threads of a warp never reach an instruction that needs the whole warp",
 }
 OBJECTS = "the simulator reports a violation, whether or not the result is right."
-LARGEST, SMALL = 2**16, 2**13  # elements of all tensors: a hunt makes things small
-LARGE = "right; the last point is for a smaller input, of at most {:,} elements in all tensors."
+LARGEST = 2**16  # elements of all tensors: a hunt makes things small
 
 
 class Diagnosis(TypedDict, total=False):
@@ -91,12 +88,17 @@ class DiagnosisFlaw(FailureKind):
 
     NOTHING_SHOWN = "nothing shown"
     WRONG = "line or cause wrong"
+    NOT_SMALLEST = "not the smallest"
 
 
 UNEXPLAINED = "Now say where and why: a line and a cause are judged only together, and a wrong pair costs this point."
 NOT_IT = Flaw(
     "The line, the cause or both are wrong. Before you try another pair, predict what it would do to one element.",
     DiagnosisFlaw.WRONG,
+)
+NOT_SMALLEST = Flaw(
+    "right; the last point is for the smallest input: one with fewer elements in all tensors together exposes the bug.",
+    DiagnosisFlaw.NOT_SMALLEST,
 )
 
 
@@ -105,17 +107,17 @@ class DiagnosisExercise(Exercise):
     """The answer takes nothing and returns a Diagnosis. The broken kernel is simulated on its input.
 
     An input that does not expose the fault earns nothing. An input that does earns a point, and the right pair of line
-    and cause the others, one of them only if the input is small. They are judged only together, and a wrong pair costs
-    the input's point: trying lines and causes one by one tells nothing.
+    and cause the others, one of them only if the input is the smallest. They are judged only together, and a wrong pair
+    costs the input's point: trying lines and causes one by one tells nothing.
 
     lines: those that count as the place, by their text or a part of it, or by number where several have it.
-    cause: of CAUSES. small: elements of all tensors.
+    cause: of CAUSES. small: elements of all tensors of the smallest input.
     """
 
     bug: Bug
     lines: tuple[str | int, ...]
     cause: str
-    small: int = SMALL
+    small: int
 
     def judge(self, served: Served) -> Verdict:
         found = served.ask(diagnosis_of)
@@ -134,7 +136,7 @@ class DiagnosisExercise(Exercise):
         if place not in self.places or cause != self.cause:
             return Verdict(0, (f"{size} shows it: {shown}", NOT_IT))
         if self.elements(shape) > self.small:
-            return Verdict(self.points - 1, (LARGE.format(self.small),))
+            return Verdict(self.points - 1, (NOT_SMALLEST,))
         return Verdict(self.points)
 
     @property
@@ -294,19 +296,6 @@ class CuteFix(FixExercise, CuteExercise):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CutileFix(FixExercise, CutileExercise):
-    """A fix of a @ct.kernel, which is simulated and not interpreted. part: the kernel in the source."""
-
-    part: Part
-
-    def request(self, simulated: tuple[Shape, ...], run: tuple[Shape, ...]) -> TileRequest:
-        return replace(super().request(simulated, run), part=self.part, calls={})
-
-    def look(self, evidence: TileEvidence) -> None:
-        """Nothing: the simulator finds more."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class CudaFix(FixExercise):
     """A fix of CUDA C++."""
 
@@ -352,12 +341,8 @@ def false_promise(known: int) -> Callable[[Compiled], str]:
 def fix_of(bug: Bug, **asked: Any) -> FixExercise:
     """The exercise to fix a bug. asked: what the fixed kernel must have, as its kind of exercise has it."""
     common = {"bug": bug, "problem": bug.problem, "shapes": bug.fix_shapes, "needs": bug.needs, **asked}
-    match bug.launch:
-        case CudaLaunch() as launch:
-            return CudaFix(**common, launch=launch)
-        case CuteLaunch(host, dynamic, divisible):
-            part = FixedKernel(source=bug.source, file=bug.name, name=host)
-            return CuteFix(**common, part=part, dynamic=dynamic, divisible=divisible)
-        case CutileLaunch(kernel, grid, constants):
-            part = FixedKernel(source=bug.source, file=bug.name, name=kernel)
-            return CutileFix(**common, part=part, grid=grid, constants=lambda shape: constants)
+    if isinstance(bug.launch, CudaLaunch):
+        return CudaFix(**common, launch=bug.launch)
+    assert isinstance(bug.launch, CuteLaunch)
+    part = FixedKernel(source=bug.source, file=bug.name, name=bug.launch.host)
+    return CuteFix(**common, part=part, dynamic=bug.launch.dynamic, divisible=bug.launch.divisible)

@@ -185,13 +185,6 @@ BUGS = {
             fix_shapes=((70, 40, 48),),  # a group of two rows of tiles, and one of one
         ),
         Bug(
-            file="matmul_fp32.py",
-            launch=CutileLaunch("matmul_fp32", lambda shape: (tiles(shape[0], 32), tiles(shape[1], 32)), (32, 32, 32)),
-            problem=replace(gemm("fp32"), name="matmul_fp32"),
-            wrong_at=(40, 48, 70),
-            fix_shapes=((40, 48, 70),),
-        ),
-        Bug(
             file="scale_rows.py",
             launch=CuteLaunch("scale_rows", dynamic=True, divisible=4),
             problem=doubled("scale_rows"),

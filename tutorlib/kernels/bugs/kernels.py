@@ -29,27 +29,6 @@ def linear(x: Any, w: Any, bias: Any, y: Any, T: ct.Constant[int], GROUP: ct.Con
     ct.store(y, (row, column), sums.astype(y.dtype))
 
 
-# %% matmul_fp32
-"""c = a · bᵀ in fp32, for the solver: a (M, K), b (N, K), c (M, N)."""
-
-from typing import Any
-
-import cuda.tile as ct
-
-ZERO = ct.PaddingMode.ZERO
-
-
-@ct.kernel
-def matmul_fp32(a: Any, b: Any, c: Any, TM: ct.Constant[int], TN: ct.Constant[int], TK: ct.Constant[int]) -> None:
-    row, column = ct.bid(0), ct.bid(1)
-    sums = ct.zeros((TM, TN), ct.float32)
-    for step in range(ct.num_tiles(a, 1, (TM, TK))):
-        tile_a = ct.load(a, (row, step), (TM, TK), padding_mode=ZERO).astype(ct.tfloat32)
-        tile_b = ct.load(b, (column, step), (TN, TK), padding_mode=ZERO).astype(ct.tfloat32)
-        sums = ct.mma(tile_a, ct.transpose(tile_b), sums)
-    ct.store(c, (row, column), sums)
-
-
 # %% scale_rows
 """y = 2 · x for large tensors: x and y (M, N), N a multiple of 4. A thread moves 16 bytes at a time."""
 
