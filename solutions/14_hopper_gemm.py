@@ -429,9 +429,22 @@ for swept in all_sweep_results("hopper_account"):
 #
 # ## Test yourself
 #
-# <details><summary>A ring has four stages. Which phase of which <code>full</code> barrier does the loop wait for at
+# <details><summary>1. A ring has four stages. Which phase of which <code>full</code> barrier does the loop wait for at
 # K tile 9?</summary>
 #
 # Tile 9 is in stage 1, so <code>full[1]</code>. It is the third tile there, after 1 and 5: round 2, parity 0.
+#
+# </details>
+#
+# <details><summary>2. Why is no fence needed between TMA's write and WGMMA's read?</summary>
+#
+# Both use the async proxy, and the mbarrier orders them.
+#
+# </details>
+#
+# <details><summary>3. A kernel announces half of the bytes that TMA brings. What can happen?</summary>
+#
+# The phase may complete when half of them are there, and WGMMA reads a tile that is partly the old one. The other half
+# is then counted in the next phase, which may also complete too early.
 #
 # </details>

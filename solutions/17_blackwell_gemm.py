@@ -355,15 +355,15 @@ show_findings(kernels, *matrices, arch="sm_100a")
 # - `block.steps`, in which the mbarriers are not initialized and tensor memory is missing;
 # - `block.steps_in(acc)`, the steps for your loops, given the pointer that `allocate` returns.
 #
-# The kernel's functions are in one object, `parts`, by the names of `Parts` below; `make_t2r` makes the copy of
-# `steps.read`.
+# The kernel's functions are in one object: `parts.allocate`, `parts.release`, `parts.produce`, `parts.multiply` and
+# `parts.store`.
 #
-# **Exercise 17.4** (about 20 lines). Write the rest of the kernel, of the functions in `parts`. A block of this kernel
-# may have another number of stages and accumulators, `config.stages` and `config.accumulators`, and it allocates
-# `config.columns` columns. It initializes all mbarriers, by `cute.arch.mbarrier_init(barrier, arrivals)` and
-# `cute.arch.mbarrier_init_fence()`, as in notebook 14. The kernel will serve for a pair, too: then the epilogue warps
-# of `config.width` blocks arrive at `free`. No warp may use an mbarrier before it is initialized, and a block may end
-# only when nothing uses its shared memory or its tensor memory any more.
+# **Exercise 17.4** (about 20 lines). Write the rest of the kernel, of the functions in `parts`. A block has
+# `config.stages` stages and `config.accumulators` accumulators, and it allocates `config.columns` columns. It
+# initializes all mbarriers, by `cute.arch.mbarrier_init(barrier, arrivals)` and `cute.arch.mbarrier_init_fence()`, as
+# in notebook 14. The kernel will serve for a pair, too: then the epilogue warps of `config.width` blocks arrive at
+# `free`. No warp may use an mbarrier before it is initialized, and a block may end only when nothing uses its shared
+# memory or its tensor memory any more.
 
 
 # %%
@@ -532,8 +532,8 @@ from tutorlib.kernels.blackwell import parts as course
 undone = {  # a line → (its text in the course's loops, the text without it)
     "produce, if steps.leads": ("if steps.leads:\n                with", "if True:\n                with"),
     "multiply, if steps.leads": ("if steps.leads:\n        stage", "if True:\n        stage"),
-    "commit to empty, mask": ("steps.empty + stage.index, steps.both", "steps.empty + stage.index, 1"),
-    "commit to ready, mask": ("steps.ready + acc.index, steps.both", "steps.ready + acc.index, 1"),
+    "commit to empty, mask": ("stage.index, steps.both", "stage.index, 1"),
+    "commit to ready, mask": ("acc.index, steps.both", "acc.index, 1"),
     "store, steps.leader": ("steps.free + acc.index, steps.leader", "steps.free + acc.index"),
 }
 matrices = [torch.ones(shape).bfloat16() for shape in ((257, 136), (264, 136), (257, 264))]
@@ -597,9 +597,23 @@ with suppress(NotImplementedError):  # until you have written both
 #
 # ## Test yourself
 #
-# <details><summary>The epilogue has five warps, numbered 0 to 4. Which lanes can the fifth one read, and does it
+# <details><summary>1. The epilogue has five warps, numbered 0 to 4. Which lanes can the fifth one read, and does it
 # help?</summary>
 #
 # Lanes 0 to 31, like warp 0. That does not help: the other three have as much to do as before.
+#
+# </details>
+#
+# <details><summary>2. A tile of 128×192: how many accumulators fit, and how many columns does the block
+# allocate?</summary>
+#
+# Two: they take 384 columns, three would take 576. The block allocates 512, a power of two.
+#
+# </details>
+#
+# <details><summary>3. A pair's kernel initializes <code>free</code> for 4 arrivals. What happens?</summary>
+#
+# The phase ends when four of eight warps have arrived. The MMA warp may then overwrite accumulators that the other four
+# still read, and their arrivals count in the next phase.
 #
 # </details>

@@ -76,5 +76,5 @@ class WholeKernel(Part):
             return require_jit(need_callable(answer)(pair, FEW_SMS["sms"], course_parts(pair=True)))
         if simulated:
             bM, bN, bK = config.tile
-            config, sms = replace(config, tile=(bM, bN // 2, bK), stages=3, accumulators=3), FEW_SMS["sms"]
+            config, sms = replace(config, tile=(bM, bN // 2, bK), stages=3), FEW_SMS["sms"]
         return require_jit(need_callable(answer)(config, sms))
