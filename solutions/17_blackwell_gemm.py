@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 90
+#     minutes: 75
 #     summary: Tensor memory, one thread that multiplies, six warps, pairs of blocks. Only a timing needs a Blackwell.
 # ---
 
@@ -12,7 +12,6 @@
 # to issue a multiplication. On Blackwell the accumulators leave the registers, and *one* thread issues it. Blackwell
 # means B200 and B300 here: the RTX GPUs of that name have neither tensor memory nor tcgen05.
 #
-# You write such a kernel's loops and the kernel around them, for one block and then for two that multiply together.
 # **This kernel has never run on a Blackwell GPU**, because none was available when the course was made: benefits are
 # counted here, or measured by others. `check` compiles the kernel and simulates it; on a B200 it also runs it. The
 # problem is notebook 10's: C = A · Bᵀ, `gemm(a, b, c)`, bf16, accumulated in fp32.
@@ -21,7 +20,7 @@
 # > multiplications that one thread issued, say which fence orders two of its instructions, give six warps their roles
 # > in one kernel, and let two blocks share a tile.
 # >
-# > **It takes** about 90 minutes, on any machine. After 17.3 is a good place to stop.
+# > **It takes** about 75 minutes, on any machine.
 
 # %%
 import cutlass
@@ -30,8 +29,8 @@ import torch
 from cutlass import Float32, Int32
 
 from tutorlib import (
-    TCGEN05, TensorSpec, allocated_columns, check, compare_on_gpu, compile_cute, executed, l2, ring_stages,
-    show_blackwell, show_findings, show_handover, show_pair, show_source, show_tensor_memory,
+    TCGEN05, TensorSpec, allocated_columns, check, compare_on_gpu, compile_cute, executed, ring_stages, show_blackwell,
+    show_findings, show_handover, show_pair, show_tensor_memory,
 )  # fmt: skip
 from tutorlib.kernels.blackwell import (
     PAIR, SMS, BlackwellConfig, Parts, TileSteps, Tma, band, course_parts, fence_before, issue, make_blackwell_gemm,
@@ -51,7 +50,6 @@ show_blackwell()
 # | | Hopper, notebook 15 | Blackwell |
 # |---|---|---|
 # | multiply instruction | `wgmma`, issued by 128 threads together | `tcgen05.mma`, issued by one thread |
-# | operands | shared memory, swizzled | shared memory, with the same swizzles |
 # | accumulators | registers of the consumer warps | tensor memory, owned by no thread |
 # | completion | `wait_group`, in the consumer warps | `tcgen05.commit`: an arrival at an mbarrier, for any warp |
 # | epilogue | the same warps; to overlap: ping-pong, deferred stores | other warps, while the next tile is multiplied |
@@ -136,21 +134,13 @@ check("17.1", tensor_memory)
 # columns before the barrier, when other warps may still read them. The late relinquish delays only a second block on
 # the SM, for which this page's tiles leave no room.
 #
-# Your barrier in `allocate` has a second job: before it, one warp initializes the mbarriers.
-#
 # ## tcgen05.mma
 #
 # One bf16 instruction multiplies M × 16 by 16 × N and adds the product to M × N accumulators in tensor memory. M is at
-# most 128, in a pair of blocks 256, and N at most 256
-# ([Matrix Shape](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-matrix-shape)). So one instruction
-# takes all of the tile's M and N, and a K tile of 64 takes four. `issue` multiplies one stage; `cute.gemm` elects its
-# thread itself:
-
-# %%
-show_source(make_umma, issue)
-
-# %% [markdown]
-# Only K block 0 of a tile's first K tile overwrites the accumulator `acc`, and so clears what the last tile left.
+# most 128, in a pair of blocks 256, and N at most 256 ([Matrix
+# Shape](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-matrix-shape)). So one instruction takes all of
+# the tile's M and N, and a K tile of 64 takes four. Only K block 0 of a tile's first K tile overwrites the accumulator,
+# and so clears what the last tile left.
 #
 # ### Commit
 #
@@ -169,16 +159,6 @@ show_source(make_umma, issue)
 # | `ready` | accumulator | a commit | epilogue |
 # | `free` | accumulator | 4 arrivals, one from each epilogue warp | MMA warp |
 #
-# **Predict.** The MMA warp commits to `empty` right after it issues a stage's multiplications. In notebook 15 an
-# `mbarrier_arrive` at that place was a bug. Why is a commit right?
-#
-# <details><summary>Answer</summary>
-#
-# `mbarrier_arrive` arrives at once, when the multiplications may still read the stage. A commit arrives when they are
-# complete.
-#
-# </details>
-#
 # ## Three loops
 #
 # A block computes `steps.tiles` tiles of C, one after the other, and a tile takes `steps.k_tiles` K tiles. The rings do
@@ -188,6 +168,7 @@ show_source(make_umma, issue)
 # |---|---|
 # | `full`, `empty`, `ready`, `free` | the first mbarrier of each kind; add a stage or an accumulator |
 # | `tiles` | known at run time |
+# | `leads` | True, but for the second block of a pair |
 # | `k_tiles`, `stages`, `accumulators`, `parts` | known at compile time; `parts`: of an accumulator's columns |
 # | `stage_bytes` | what a stage's loads bring |
 #
@@ -200,12 +181,12 @@ for step in (TileSteps.load, TileSteps.multiply, TileSteps.read, TileSteps.write
     print(f"{step.__name__}{signature(step)}: {step.__doc__}")
 
 # %% [markdown]
-# The producer's main loop is notebook 15's, with a loop over tiles around it. One thing is new. `empty` is signaled by
-# commits, which arrive when the multiplications are complete, and no load waits for the last ones. A block must not end
-# before they have arrived: its shared memory, mbarriers included, may belong to another block by then.
+# The producer's main loop is notebook 15's, with a loop over tiles around it. One thing is new: `empty` is signaled by
+# commits. A block must not end before they have arrived: its shared memory, mbarriers included, may belong to another
+# block by then.
 #
 # **Exercise 17.2** (about 3 lines). Complete `produce(steps)`, the TMA warp's loop: it must return only after the last
-# commit to each stage has arrived, for any K and any number of tiles. Which phase does that commit complete?
+# commit to each stage has arrived, for any K and any number of tiles.
 
 # %%
 from cutlass.cute.nvgpu import tcgen05
@@ -219,8 +200,9 @@ def produce(steps: TileSteps):
     for number in cutlass.range(steps.tiles, unroll=1):
         for k_tile in cutlass.range(steps.k_tiles, unroll=1):
             cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
-            with cute.arch.elect_one():
-                cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
+            if steps.leads:
+                with cute.arch.elect_one():
+                    cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
             steps.load(number, k_tile, state.index)
             state.advance()
     ### BEGIN SOLUTION (about 3 lines)
@@ -238,10 +220,10 @@ check("17.2", produce)
 # stage, and the wait is over when the last commit has arrived. (A stage that was never filled passes at once.)
 #
 # **Exercise 17.3** (about 14 lines). Write `multiply(steps)`, the MMA warp's loop. The table of mbarriers says what it
-# waits for and commits to. It consumes stages and *produces* accumulators: with which kind of state does it walk round
-# each ring? `steps.multiply(stage, accumulator, first)` calls `issue` and elects its thread itself; `first` may be
-# a run-time value. One thread issues a commit, under `with cute.arch.elect_one():`. (A warp elects the same lane each
-# time, so the thread that commits is the one that multiplied.) This warp never waits for its own multiplications.
+# waits for and commits to. `steps.multiply(stage, accumulator, first)` issues a stage's four instructions and elects
+# its thread itself; `first`, which may be a run-time value, overwrites the accumulator. One thread issues a commit,
+# `tcgen05.commit(barrier)`, under `with cute.arch.elect_one():`. (A warp elects the same lane each time, so the thread
+# that commits is the one that multiplied.) This warp never waits for its own multiplications.
 
 
 # %%
@@ -268,14 +250,16 @@ def multiply(steps: TileSteps):
 check("17.3", multiply)
 
 # %% [markdown]
-# The accumulators' state is a producer's: its first wait for `free` returns at once.
+# The accumulators' state is a producer's: its first wait for `free` returns at once. The commit to `empty` comes right
+# after the issue. There an `mbarrier_arrive` would be a bug, since the multiplications may still read the stage.
 #
 # ### The epilogue
 #
 # An epilogue warp reads its 32 lanes in parts of 64 columns, so each thread holds 64 accumulators of one row.
 # `steps.read(accumulator, part)` issues that load, `tcgen05.ld`, which is asynchronous too: the registers are valid
 # after `tcgen05.wait::ld`, which CuTe calls `cute.arch.fence_view_async_tmem_load()`. `steps.write(number, part)` is
-# notebook 14's epilogue; it also waits until a box may be overwritten.
+# notebook 14's epilogue with two boxes in turns. Before it writes into one, it calls
+# `cute.arch.cp_async_bulk_wait_group(1, read=True)`: TMA has read all boxes but the newest that this thread stored.
 #
 # When can the tensor cores have the accumulator back? Compare one accumulator with two, for three tiles of four K
 # tiles:
@@ -363,29 +347,26 @@ show_findings(kernels, *matrices, arch="sm_100a")
 #
 # ## The kernel
 #
-# `make_block` is notebook 14's setup, with two rings in place of one: it allocates shared memory, initializes the
-# mbarriers and cuts the matrices into boxes. It returns a block with `block.warp`, the warp's number; `block.address`,
-# for `alloc_tmem`; and `block.steps_in(acc)`, your loops' steps, given the pointer that `allocate` returns. The
-# kernel's functions are collected in one object, `Parts(make_umma, issue, make_t2r, allocate, release, produce,
-# multiply, store)`, where `make_t2r` makes the copy of `steps.read`.
+# `make_block` is notebook 14's setup, with two rings in place of one: it allocates shared memory and cuts the matrices
+# into boxes. It returns a block with
 #
-# **Exercise 17.4** (about 18 lines). Write a kernel of your own, `blackwell_kernel(a, b, c, tiled_mma, sizes, config,
-# parts)`. The host function below it launches it. Before you write: your `produce` waits for commits, your `release`
-# for tensor memory. Which operation may still use the block's memory when a role's loop returns, and which warps must
-# wait for it?
+# - `block.warp`, the warp's number; warp 5 loads, warp 4 multiplies, warps 0 to 3 store;
+# - `block.address`, for `alloc_tmem`;
+# - `block.steps`, in which the mbarriers are not initialized and tensor memory is missing;
+# - `block.steps_in(acc)`, the steps for your loops, given the pointer that `allocate` returns.
 #
-# - It is decorated with `@cute.kernel`. The first three arguments are annotated `Tma`, `tiled_mma` is a
-#   `cute.TiledMma`, and the last three are `cutlass.Constexpr`.
-# - It begins with `block = make_block(…)`, of these seven arguments, and allocates `config.columns` columns at
-#   `block.address`. Take every function from `parts`: the kernel serves for a pair, too.
-# - Roles: warp 5 loads, warp 4 multiplies, warps 0 to 3 store.
-# - As in notebook 14, `cute.arch.cp_async_bulk_wait_group(0, read=True)` waits until TMA has read what the calling
-#   thread told it to store.
+# The kernel's functions are in one object: `parts.allocate`, `parts.release`, `parts.produce`, `parts.multiply` and
+# `parts.store`.
+#
+# **Exercise 17.4** (about 20 lines). Write the rest of the kernel, of the functions in `parts`. A block has
+# `config.stages` stages and `config.accumulators` accumulators, and it allocates `config.columns` columns. It
+# initializes all mbarriers, by `cute.arch.mbarrier_init(barrier, arrivals)` and `cute.arch.mbarrier_init_fence()`, as
+# in notebook 14. The kernel will serve for a pair, too: then the epilogue warps of `config.width` blocks arrive at
+# `free`. No warp may use an mbarrier before it is initialized, and a block may end only when nothing uses its shared
+# memory or its tensor memory any more.
 
 
 # %%
-# blackwell_kernel(a, b, c, tiled_mma, sizes, config, parts)
-### BEGIN SOLUTION (about 18 lines)
 @cute.kernel
 def blackwell_kernel(
     a: Tma,
@@ -397,6 +378,16 @@ def blackwell_kernel(
     parts: cutlass.Constexpr,
 ):
     block = make_block(a, b, c, tiled_mma, sizes, config, parts)
+    ### BEGIN SOLUTION (about 20 lines)
+    if block.warp == 5:
+        with cute.arch.elect_one():
+            for stage in range(config.stages):
+                cute.arch.mbarrier_init(block.steps.full + stage, 1)
+                cute.arch.mbarrier_init(block.steps.empty + stage, 1)
+            for number in range(config.accumulators):
+                cute.arch.mbarrier_init(block.steps.ready + number, 1)
+                cute.arch.mbarrier_init(block.steps.free + number, 4 * config.width)
+            cute.arch.mbarrier_init_fence()
     acc = parts.allocate(block.warp, config.columns, block.address)
     steps = block.steps_in(acc)
     if block.warp == 5:
@@ -407,9 +398,7 @@ def blackwell_kernel(
         parts.store(steps)
         cute.arch.cp_async_bulk_wait_group(0, read=True)
     parts.release(block.warp, config.columns, acc)
-
-
-### END SOLUTION
+    ### END SOLUTION
 
 
 alone_parts = Parts(make_umma, issue, make_t2r, allocate, release, produce, multiply, store)
@@ -421,7 +410,8 @@ def make_gemm(config, sms, parts=alone_parts):
         (bM, bN, bK), width = config.tile, config.width  # width: blocks of a cluster, 2 for a pair
         tiles_m, tiles_n = cute.ceil_div(c.shape[0], bM), cute.ceil_div(c.shape[1], bN)
         clusters = min(tiles_m * tiles_n, sms // width)  # persistent: never more than tiles
-        sizes = tiles_m, tiles_n, cute.ceil_div(a.shape[1], bK), clusters, band(config.tile, tiles_m, clusters)
+        height = band(config.tile, tiles_m, clusters)  # of the tiles' order in bands, notebook 12's
+        sizes = tiles_m, tiles_n, cute.ceil_div(a.shape[1], bK), clusters, height
         tiled_mma = parts.make_umma(config.tile, config.pair)
         kernel = blackwell_kernel(*tma_atoms(a, b, c, config), tiled_mma, sizes, config, parts)
         kernel.launch(grid=(clusters * width, 1, 1), block=(192, 1, 1), cluster=(width, 1, 1))
@@ -433,8 +423,9 @@ def make_gemm(config, sms, parts=alone_parts):
 check("17.4", make_gemm)
 
 # %% [markdown]
-# TMA may still be reading the boxes of the last tile: the warps that stored them wait. Notebook 14's kernel takes 128
-# registers of each thread for accumulators alone. Yours takes, in all:
+# TMA may still be reading the boxes of the last tile when `store` returns: the warps that stored them wait. All warps
+# may use the mbarriers after the barrier in `allocate`, so they are initialized before it. Notebook 14's kernel takes
+# 128 registers of each thread for accumulators alone. Yours takes, in all:
 
 # %%
 from contextlib import suppress
@@ -467,45 +458,22 @@ for pair in (False, True):
 # %% [markdown]
 # ### Who signals whom
 #
-# The first block of the pair **leads**: its MMA warp multiplies for both, so it alone waits for `full` and `free`, and
-# it must signal the producers and epilogues of both blocks.
+# The first block of the pair **leads**: its MMA warp multiplies for both. `full` and `free` are the leader's alone: the
+# loads of both blocks report their bytes there, and the epilogue warps of both arrive there. (`steps.leader` in your
+# epilogue is the leader's rank.) `empty` and `ready` are each block's own: its producer and its epilogue wait there.
 #
-# | mbarrier | in which block | a phase ends with |
-# |---|---|---|
-# | `full` | the leader | 1 arrival and both blocks' bytes: the loads of both report there |
-# | `empty`, `ready` | both | a commit of the leader's |
-# | `free` | the leader | 8 arrivals: from four epilogue warps in each block |
+# Your `produce` serves as it is: the leader alone announces the bytes, and `steps.stage_bytes` are those of both
+# blocks. Block 1's may land before that: the phase cannot end without its one arrival.
 #
-# Block 1's bytes may land before the leader has announced them: the phase cannot end without its one arrival.
+# `tcgen05.commit(barrier, mask, tcgen05.CtaGroup.TWO)` arrives at this mbarrier in each block of the mask. `steps.both`
+# is the mask of both blocks.
 #
-# At hand: `steps.leads`, True in the leading block only; `steps.stage_bytes`, both blocks' bytes; and a commit with a
-# mask, `tcgen05.commit(barrier, mask, tcgen05.CtaGroup.TWO)`, where `steps.both` is the mask of both blocks. The
-# epilogue's loop serves as it is: `steps.leader` is the leader's rank, in both blocks.
-#
-# **Exercise 17.5** (about 12 and 15 lines). Copy your two loops, and change what the table demands, four lines in all:
-# `pair_produce` and `pair_multiply`. Block 1's producer must not overwrite its stage before the tensor cores of *both*
-# SMs have read it: which line ensures that?
+# **Exercise 17.5** (about 15 lines). Copy your `multiply`, and make it `pair_multiply`, the MMA warp's loop in both
+# blocks. Block 1's producer must not overwrite its stage before the tensor cores of *both* SMs have read it: which line
+# ensures that?
 
 
 # %%
-@cute.jit
-def pair_produce(steps: TileSteps):
-    ### BEGIN SOLUTION (about 12 lines)
-    state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
-    for number in cutlass.range(steps.tiles, unroll=1):
-        for k_tile in cutlass.range(steps.k_tiles, unroll=1):
-            cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
-            if steps.leads:
-                with cute.arch.elect_one():
-                    cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
-            steps.load(number, k_tile, state.index)
-            state.advance()
-    for _ in cutlass.range(steps.stages, unroll=1):
-        cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
-        state.advance()
-    ### END SOLUTION
-
-
 @cute.jit
 def pair_multiply(steps: TileSteps):
     ### BEGIN SOLUTION (about 15 lines)
@@ -526,10 +494,8 @@ def pair_multiply(steps: TileSteps):
     ### END SOLUTION
 
 
-pair_loops = pair_produce, pair_multiply
-
 # %%
-check("17.5", pair_loops)
+check("17.5", pair_multiply)
 
 # %% [markdown]
 # The commit to `empty` protects block 1's stage. With the mask it arrives in both blocks when the multiplication is
@@ -537,34 +503,13 @@ check("17.5", pair_loops)
 #
 # ### A pair's kernel
 #
-# Your kernel serves a pair as it is. Around it two things change. Both blocks allocate together (`is_two_cta`). The
-# barriers in `allocate` and `release` become barriers of the cluster: the leader's multiplications write block 1's
-# tensor memory, so both must have allocated; and each block arrives at mbarriers of the other, so neither may end
-# first.
-
-
-# %%
-@cute.jit
-def pair_allocate(warp: Int32, columns: cutlass.Constexpr, address: cute.Pointer):
-    if warp == 4:
-        cute.arch.alloc_tmem(columns, address, is_two_cta=True)
-        cute.arch.relinquish_tmem_alloc_permit(is_two_cta=True)
-    cute.arch.cluster_arrive()
-    cute.arch.cluster_wait()
-    return cute.arch.retrieve_tmem_ptr(Float32, 16, address)
-
-
-@cute.jit
-def pair_release(warp: Int32, columns: cutlass.Constexpr, acc: cute.Pointer):
-    cute.arch.cluster_arrive()
-    cute.arch.cluster_wait()
-    if warp == 4:
-        cute.arch.dealloc_tmem(acc, columns, is_two_cta=True)
-
-
-pair_parts = Parts(make_umma, issue, make_t2r, pair_allocate, pair_release, *pair_loops, store)
+# Your kernel serves a pair as it is. Around it two things change, in the course's functions. Both blocks allocate
+# together (`is_two_cta`). The barriers in `allocate` and `release` become barriers of the cluster: the leader's
+# multiplications write block 1's tensor memory, so both must have allocated; and each block arrives at mbarriers of the
+# other, so neither may end first.
 
 # %%
+pair_parts = replace(course_parts(pair=True), produce=produce, multiply=pair_multiply, store=store)
 narrow_pair = replace(PAIR, tile=(256, 64, 64))
 with suppress(NotImplementedError):  # until you have written all of it
     a, b = torch.randn(300, 136).bfloat16(), torch.randn(264, 136).bfloat16()
@@ -575,9 +520,9 @@ with suppress(NotImplementedError):  # until you have written all of it
 # %% [markdown]
 # ### Each line, left out
 #
-# Five lines make a pair's loops of a block's: your four, and `steps.leader` in the epilogue. **Predict** for each:
-# without it, which warp waits forever, and for what? For one of the five, no warp waits forever. The next cell undoes
-# one line at a time in the course's loops, and simulates a C of 257×264 in tiles of 256×64:
+# Five lines make a pair's loops of a block's. **Predict** for each: without it, which warp waits forever, and for what?
+# For one of the five, no warp waits forever. The next cell undoes one line at a time in the course's loops, and
+# simulates a C of 257×264 in tiles of 256×64:
 
 # %%
 from inspect import getsource
@@ -587,8 +532,8 @@ from tutorlib.kernels.blackwell import parts as course
 undone = {  # a line → (its text in the course's loops, the text without it)
     "produce, if steps.leads": ("if steps.leads:\n                with", "if True:\n                with"),
     "multiply, if steps.leads": ("if steps.leads:\n        stage", "if True:\n        stage"),
-    "commit to empty, mask": ("steps.empty + stage.index, steps.both", "steps.empty + stage.index, 1"),
-    "commit to ready, mask": ("steps.ready + acc.index, steps.both", "steps.ready + acc.index, 1"),
+    "commit to empty, mask": ("stage.index, steps.both", "stage.index, 1"),
+    "commit to ready, mask": ("acc.index, steps.both", "acc.index, 1"),
     "store, steps.leader": ("steps.free + acc.index, steps.leader", "steps.free + acc.index"),
 }
 matrices = [torch.ones(shape).bfloat16() for shape in ((257, 136), (264, 136), (257, 264))]
@@ -607,34 +552,7 @@ for line, (old, new) in undone.items():
 # | mask at `ready` | block 1's epilogue, which then frees nothing | the leader's MMA warp, with 4 of 8 arrivals |
 # | `leader` in store | the leader's MMA warp: block 1 arrives at its own `free` | that wait, with 4 of 8 arrivals |
 #
-# A deadlock names a warp that waits, not the cause. Without the mask at `empty`, the chain leads from the leader's MMA
-# warp to block 1's producer, and back to the leader's own commit.
-#
-# ## The order of tiles
-#
-# The kernel is persistent: block i computes the tiles i, i + blocks, i + 2 · blocks, … of an order in bands, notebook
-# 12's. Tiles were square there, and a square of them loaded least. Here a tile has 128 rows of A and 256 of B. `band`
-# returns the height in tiles, a power of two, with which the tiles in flight read the fewest rows of A and B together.
-# A B200 has 148 SMs, so 148 blocks or 74 pairs are in flight:
-
-
-# %%
-def rows_read(tile, in_flight, height):
-    """Rows of A and B that the first tiles of 8192³ read."""
-    grid = 8192 // tile[0], 8192 // tile[1]
-    first = l2.waves(grid, lambda *place: l2.grouped(*place, height), in_flight)[0]
-    return len({m for m, _ in first}) * tile[0] + len({n for _, n in first}) * tile[1]
-
-
-for name, tile, in_flight in (("a block", (128, 256, 64), SMS), ("a pair", (256, 256, 64), SMS // 2)):
-    tiles_m = 8192 // tile[0]
-    for height in (tiles_m, 12, band(tile, tiles_m, in_flight)):
-        kib = rows_read(tile, in_flight, height) * 128 / 1024
-        print(f"{name}, bands of {height:2} tiles: {kib:,.0f} KiB in each step along K")
-
-# %% [markdown]
-# Both read 18 · 256 rows: a band is 2,048 rows high for both, since a pair's two blocks are a tile together. So a pair
-# saves traffic from L2 to the SMs, not from memory to L2.
+# A deadlock names a warp that waits, not the cause.
 #
 # ## Speed
 #
@@ -652,19 +570,12 @@ for name, tile, in_flight in (("a block", (128, 256, 64), SMS), ("a pair", (256,
 # | a warpgroup for the epilogue | 63.4, as cuBLAS |
 # | tiles in blocks of the grid | 69.4, as CUTLASS |
 #
-# Your kernel has all rungs but the first, which has no roles. In this table the order of tiles brings more than pairs.
+# Your kernel has all rungs but the first, which has no roles. (`band`, in its host function, is the last.) In this
+# table the order of tiles brings more than pairs.
 #
-# ### What the simulator cannot show
-#
-# - **Time.** It knows no latency of a load, a multiplication or a commit. Whether two accumulators and four or six
-#   stages keep the tensor cores busy is open.
-# - **What the GPU does.** The simulator follows PTX's manual as we read it. Where we misread it, the simulator is wrong
-#   in the same way as the page.
-# - **Machine code.** ptxas compiles the kernel for sm_100a; the simulator runs its PTX.
-# - **Every order.** It runs one order of the warps and of completions. Races in other orders are found from what orders
-#   the accesses, as in the four versions above; a deadlock in another order may be missed.
-#
-# On a B200 the next cell times your kernels.
+# The simulator cannot show time: it knows no latency of a load, a multiplication or a commit. It follows PTX's manual
+# as we read it, and where we misread it, it is wrong in the same way as the page. And it runs one order of the warps; a
+# deadlock in another order may be missed. On a B200 the next cell times your kernels.
 
 # %%
 with suppress(NotImplementedError):  # until you have written both
@@ -700,8 +611,9 @@ with suppress(NotImplementedError):  # until you have written both
 #
 # </details>
 #
-# <details><summary>3. Tiles of 128×64 instead of 128×256: is the best band higher or lower?</summary>
+# <details><summary>3. A pair's kernel initializes <code>free</code> for 4 arrivals. What happens?</summary>
 #
-# Lower: one more column of tiles costs 64 rows of B, and one more row of tiles 128 rows of A.
+# The phase ends when four of eight warps have arrived. The MMA warp may then overwrite accumulators that the other four
+# still read, and their arrivals count in the next phase.
 #
 # </details>

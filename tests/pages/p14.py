@@ -16,20 +16,20 @@ from tutorlib.kernels.ladder import LADDER
 OWN = copy_of(first)  # as if it were the reader's
 
 
-@wrong("14.3", "library")
+@wrong("14.2", "library")
 @cute.jit
 def the_courses_loop(steps):
     """Leans on the course's own."""
     main_loop(steps)
 
 
-@wrong("14.3", "not jit")
+@wrong("14.2", "not jit")
 def not_compiled(steps):
     """No @cute.jit."""
     OWN.main_loop(steps)
 
 
-@right("14.4")
+@right("14.3")
 @cute.jit
 def one_lane_sends(acc: Accumulators):
     """elect_one around the copy; meets first and rounds then; a fence of all that is asynchronous."""
@@ -55,7 +55,7 @@ def all_at_once(tiled_mma, tCrA, tCrB, tCrC, adds):
     warpgroup.commit_group()
 
 
-@right("14.3")
+@right("14.2")
 @cute.jit
 def counts_by_itself(steps):
     """No PipelineState: a step's stage is its remainder, its round the quotient."""
@@ -76,21 +76,6 @@ def counts_by_itself(steps):
             cute.arch.mbarrier_wait(steps.empty + last, over)
             fill_stage(steps, k_tile - 1 + steps.stages, last)
     warpgroup.wait_group(0)
-
-
-@right("14.2")
-@cute.jit
-def frees_by_empty(steps):
-    """An `empty` mbarrier in place of the block's barrier."""
-    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
-        if steps.loads_too:
-            mbarrier_wait(steps.empty, (k_tile + 1) % 2)
-            fill_stage(steps, k_tile, 0)
-        mbarrier_wait(steps.full, k_tile & 1)
-        steps.multiply(0, k_tile == 0)
-        wait_group(0)
-        with elect_one():
-            mbarrier_arrive(steps.empty)
 
 
 @wrong("14.1", "library")
@@ -118,14 +103,7 @@ def issues_nothing(tiled_mma, tCrA, tCrB, tCrC, adds):
     warpgroup.commit_group()
 
 
-@wrong("14.2", "library")
-@cute.jit
-def the_courses_one_stage(steps):
-    """Leans on the course's own."""
-    one_stage(steps)
-
-
-@wrong("14.4", "lacks", lesson=True)
+@wrong("14.3", "lacks", lesson=True)
 @cute.jit
 def vectors(acc: Accumulators):
     """Ordinary stores to shared memory."""
@@ -139,7 +117,7 @@ def vectors(acc: Accumulators):
     cute.arch.cp_async_bulk_wait_group(0, read=True)
 
 
-@wrong("14.4", "library")
+@wrong("14.3", "library")
 @cute.jit
 def the_courses_epilogue(acc: Accumulators):
     """Leans on the course's own."""
@@ -149,7 +127,7 @@ def the_courses_epilogue(acc: Accumulators):
 FIRST = copy_of(first)  # as if it were the reader's
 
 
-@wrong("14.5", "does not compile, launches nothing")
+@wrong("14.4", "does not compile, launches nothing")
 @cute.jit
 def launches_nothing(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
     """No kernel."""

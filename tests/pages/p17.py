@@ -14,10 +14,6 @@ OWN = copy_of(parts)  # as if they were the reader's
 produce_tiles, multiply_tiles = OWN.produce_tiles, OWN.multiply_tiles
 
 
-def loops(produce=produce_tiles, multiply=multiply_tiles):
-    return produce, multiply
-
-
 @cute.jit
 def by_warp_0(warp: Int32, columns: cutlass.Constexpr, address: cute.Pointer):
     """Relinquishes after the barrier, which comes twice."""
@@ -122,4 +118,3 @@ def commits_in_the_loop(steps: TileSteps):
 
 allocate_release = base_of(parts.allocate, parts.release)
 multiply = base_of(multiply_tiles)
-pair = base_of(produce_tiles, multiply_tiles)

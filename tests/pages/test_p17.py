@@ -8,7 +8,6 @@ from tests.pages.p17 import by_warp_5
 from tutorlib.exercises import find
 from tutorlib.kernels.blackwell.config import PAIR, SINGLE, BlackwellConfig, BlackwellConfigError
 from tutorlib.kernels.blackwell.parts import make_umma
-from tutorlib.kernels.hopper.parts import consume_tiles, produce_tiles
 from tutorlib.models.memory import ring_stages
 
 # Tensor memory ----------------------------------------------------------------------------------------------------
@@ -74,10 +73,3 @@ def test_nvidias_allocator_is_no_answer():
     outcome = find("17.1").grade((allocated_by_the_library, by_warp_5))
     assert outcome.points == 0
     assert "NVIDIA's TmemAllocator" in outcome.message
-
-
-@pytest.mark.parametrize("answer", [produce_tiles, (produce_tiles, consume_tiles, consume_tiles), 3])
-def test_a_pair_wants_two_loops(answer):
-    outcome = find("17.5").grade(answer)
-    assert outcome.points == 0
-    assert "(produce, multiply)" in outcome.message

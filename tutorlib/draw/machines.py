@@ -305,7 +305,9 @@ def show_timelines(timelines: Sequence[Chart], rows: Sequence[str] = ()) -> Pict
         return tick_grid(f"{title} {busy:.0%} busy", shown, ticks, spans, {})
 
     meanings = "in flight", "landed; in the epilogue: written", "issued, multiplied, read", "waits at an mbarrier"
-    return over_time(timelines, grid, dict(zip(meanings, shades(0).values(), strict=True)))
+    seen = {span.does for timeline in timelines for span in timeline.spans if span.row in (rows or timeline.rows)}
+    legend = {says: shade for says, (does, shade) in zip(meanings, shades(0).items(), strict=True) if does in seen}
+    return over_time(timelines, grid, legend)
 
 
 def show_pair() -> Picture:

@@ -24,7 +24,7 @@ PAIRS: Small = {
 }
 
 ALLOCATOR = {"NVIDIA's TmemAllocator": "TmemAllocator"}
-WHOLE = of_course("blackwell.gemm", "make_blackwell_gemm", "blackwell_kernel", "course_parts")
+WHOLE = of_course("blackwell.gemm", "make_blackwell_gemm", "blackwell_kernel", "initialize", "course_parts")
 WHOLE_TILES = (256, 384, 128)  # no load of it is padding alone
 # No barriers but those of the kernel around the loop; a wait for each K tile and for each tile, by each role. A branch
 # for lane 0 splits its warp, which then waits for each stage twice.
@@ -69,7 +69,7 @@ EXERCISES = (
         requires=LOOP_INSTRUCTIONS,
         part=judge.WholeKernel(),
         shapes=SHAPES[::-1],
-        simulated_shapes=(*SIMULATED, WHOLE_TILES),
+        simulated_shapes=(*SIMULATED, WHOLE_TILES, judge.PAIRED),
         counted=WHOLE_TILES,
         shared_rules=(no_padding,),
         library=WHOLE,
@@ -77,10 +77,10 @@ EXERCISES = (
         rules=at_most({"bar.sync|barrier": 36, "tcgen05.mma": 48, "mbarrier.try_wait": 96}),
     ),
     blackwell_exercise(
-        ("17.5", "pair", 6),
-        part=inside(judge.blackwell, "produce", "multiply", small=PAIRS, pair=True),
+        ("17.5", "pair_multiply", 4),
+        part=inside(judge.blackwell, "multiply", small=PAIRS, pair=True),
         faults=(judge.other_columns(pair=True),),
-        library=of_course("blackwell.parts", "produce_tiles", "multiply_tiles"),
+        library=of_course("blackwell.parts", "multiply_tiles"),
         requires=("tcgen05 pairs", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor"),
         rules=at_most({"bar.sync": 0, "mbarrier.try_wait": 84}),
     ),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 FEW_SMS = {"sms": 2}  # of the simulated GPU, so that a small C is several tiles for each block
+PAIRED = (257, 136, 72)  # where a whole kernel serves for a pair: four tiles
 
 
 class PartFlaw(FailureKind):
@@ -66,11 +67,14 @@ class WholeKernel(Part):
     """A function that takes a configuration and a number of SMs and makes the host function."""
 
     def host(self, answer: Answer, simulated: Shape = ()) -> HostFunction:
-        """Simulated: narrow tiles, and the SMs of two blocks, so that a tile in figures is found out."""
-        from tutorlib.kernels.blackwell.gemm import SMS
+        """Simulated: narrow tiles, other rings, and the SMs of two blocks, so that a number in figures is found out."""
+        from tutorlib.kernels.blackwell.gemm import SMS, course_parts
 
         config, sms = config_of(pair=False), SMS
+        if simulated == PAIRED:
+            pair = config_of(pair=True, tile=(256, 64, 64), stages=3, accumulators=3)
+            return require_jit(need_callable(answer)(pair, FEW_SMS["sms"], course_parts(pair=True)))
         if simulated:
             bM, bN, bK = config.tile
-            config, sms = replace(config, tile=(bM, bN // 2, bK)), FEW_SMS["sms"]
+            config, sms = replace(config, tile=(bM, bN // 2, bK), stages=3), FEW_SMS["sms"]
         return require_jit(need_callable(answer)(config, sms))

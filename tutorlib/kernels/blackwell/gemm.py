@@ -56,7 +56,7 @@ def as_operand(s: cute.Tensor, shape: Any, stages: int) -> cute.Tensor:
 
 
 @cute.jit
-def initialize(ring: cute.Pointer, warp: Int32, tmas: Any, config: cutlass.Constexpr) -> None:
+def initialize(steps: TileSteps, warp: Int32, tmas: Any, config: cutlass.Constexpr) -> None:
     """The mbarriers: full and empty of each stage, ready and free of each accumulator. One warp, before any barrier."""
     counts = [1] * (2 * config.stages + config.accumulators) + [STORERS * config.width] * config.accumulators
     if warp == TMA_WARP:
@@ -64,7 +64,7 @@ def initialize(ring: cute.Pointer, warp: Int32, tmas: Any, config: cutlass.Const
             cpasync.prefetch_descriptor(tma)
         with cute.arch.elect_one():
             for number, arrivals in enumerate(counts):
-                cute.arch.mbarrier_init(ring + number, arrivals)
+                cute.arch.mbarrier_init(steps.full + number, arrivals)
             cute.arch.mbarrier_init_fence()
 
 
@@ -113,7 +113,7 @@ class Block:
 
 
 def make_block(a: Tma, b: Tma, c: Tma, tiled_mma: cute.TiledMma, sizes: Any, config: Any, parts: Parts) -> Block:
-    """Allocate shared memory, initialize its mbarriers, cut the matrices into boxes.
+    """Allocate shared memory, cut the matrices into boxes. Its mbarriers are not initialized.
 
     sizes: tiles of C along M and N; K tiles of each; clusters that share them; height of a band of tiles.
     """
@@ -133,7 +133,6 @@ def make_block(a: Tma, b: Tma, c: Tma, tiled_mma: cute.TiledMma, sizes: Any, con
     sC = memory.allocate_tensor(BFloat16, layout_c.outer, ALIGNMENT, layout_c.inner)  # (128, 64, buffers)
     full = memory.allocate_array(Int64, 2 * (stages + config.accumulators))
     address = memory.allocate_array(Int32, 1)
-    initialize(full, warp, (tma_a, tma_b, tma_c), config)
     gA = cute.local_tile(mA, (ROWS, bK), (None, None))  # (128, bK, row tiles, K tiles)
     gB = cute.local_tile(mB, (config.b_rows, bK), (None, None))
     feeds = tuple(BoxCopy(tma, *boxes(tma, s, g)) for tma, s, g in ((tma_a, sA, gA), (tma_b, sB, gB)))
@@ -183,6 +182,7 @@ def blackwell_kernel(
 ) -> None:
     """sizes: as `make_block` takes them."""
     block = make_block(a, b, c, tiled_mma, sizes, config, parts)
+    initialize(block.steps, block.warp, (a[0], b[0], c[0]), config)
     acc = parts.allocate(block.warp, config.columns, block.address)
     steps = block.steps_in(acc)
     if block.warp == TMA_WARP:
