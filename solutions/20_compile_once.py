@@ -56,14 +56,14 @@ show_launches(
 # | compiled at every call | all of it |
 # | called directly, as a `@cute.jit` function | your Python function runs (*tracing*), to learn that nothing changed |
 # | kept, through DLPack | wrapping each tensor; packing the arguments |
-# | kept, and its views | packing the arguments; tensors were wrapped once |
+# | kept, with views made once | packing the arguments |
 # | kept, TVM-FFI | checking and unpacking torch's tensors, in compiled code |
 # | CUDA graph | one call for all of its launches |
 #
 # **Predict** the host's time for each, to a factor of ten, and which of them are cheaper than `torch.add`. In a row *in
 # a dictionary*, a call also builds a key and looks the compiled function up. *host* is the time until a call returns; a
 # replay's is divided by its launches. *until done*, from a second series, is the time until the GPU has finished all
-# launches, divided by their number. The kernel is the next section's:
+# launches, divided by their number:
 
 # %%
 show_later_calls("NVIDIA H200")
@@ -130,8 +130,8 @@ for attempt in ("first", "second"):
 #
 # ## What compiles again
 #
-# Which calls can share a compiled function? A direct call compiles exactly when its IR is new, so direct calls show
-# what can be shared. `from_dlpack` makes a *static* layout: all sizes and strides are constants in the code. Two
+# Which calls can share a compiled function? A direct call compiles exactly when its IR is new, so direct calls show it.
+# `from_dlpack` makes a *static* layout: all sizes and strides are constants in the code. Two
 # functions mark them as known only at run time, *dynamic*: `mark_layout_dynamic` all sizes and strides, except for the
 # stride of 1, and `mark_compact_shape_dynamic(mode=m)` the size of one mode. **Predict** the number of compilations on
 # each line.
@@ -151,8 +151,8 @@ def compiles(what, calls):
     print(f"{what:40}{compilations() - before} of {len(calls)}")
 
 
-def rows(m, n, dtype=torch.float32, align=None):
-    return from_dlpack(torch.zeros(m, n, dtype=dtype), assumed_align=align)
+def rows(m, n, align=None):
+    return from_dlpack(torch.zeros(m, n), assumed_align=align)
 
 
 def free(m, n, **options):
@@ -167,7 +167,6 @@ sizes = (8, 16), (12, 16), (8, 32), (8, 16)
 compiles("static, four sizes", [(rows(m, n), 2.0) for m, n in sizes])
 compiles("mark_layout_dynamic, the same sizes", [(free(m, n), 2.0) for m, n in sizes])
 compiles("mode 0 dynamic, the same sizes", [(free_rows(m, n), 2.0) for m, n in sizes])
-compiles("fp16, bf16", [(free(8, 16, dtype=dtype), 2.0) for dtype in (torch.float16, torch.bfloat16)])
 compiles("aligned to 8 bytes, to 16", [(free(8, 16, align=align), 2.0) for align in (8, 16)])
 compiles("factors 3.0, 2, 3.0, 2.0", [(free(8, 16), factor) for factor in (3.0, 2, 3.0, 2.0)])
 
@@ -350,6 +349,7 @@ def captured(launches, x, y):
 # only read, and no replay may depend on them.
 #
 # The check needs no GPU: a stand-in for `torch.cuda` applies CUDA's rules to CPU tensors.
+
 
 # %%
 # replayed(compile, key) → a function of x that returns y

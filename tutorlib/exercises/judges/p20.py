@@ -238,7 +238,9 @@ def graph_calls(answer: Served, n: int, calls: "list[Tensor]") -> Record:
 
     with cuda.in_torch():
         try:
-            call = need_function(answer(compile, lambda x: f"{x.dtype}, {x.data_ptr() % 16 == 0}"), "a function that replays graphs")
+            call = need_function(
+                answer(compile, lambda x: f"{x.dtype}, {x.data_ptr() % 16 == 0}"), "a function that replays graphs"
+            )
             for nth, x in enumerate(calls, 1):
                 cuda.events.clear()
                 new = torch.cat([x[: nth % 2], x])[nth % 2 :]
