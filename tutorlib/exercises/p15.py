@@ -1,7 +1,6 @@
 """Exercises of notebook 15: parts of the persistent kernel, and the reader's own."""
 
 from functools import partial
-from random import Random
 from typing import Any
 
 from tutorlib.checking.cute import CuteExercise
@@ -27,13 +26,11 @@ CONSUME: Small = dict.fromkeys([(200, 136, 264), COUNTED], RING | {"defer_stores
 FREE: Small = {(256, 136, 328): RING | {"cluster": (2, 2)}, (64, 136, 520): RING | SPLIT | {"cluster": (1, 2)}}
 # One tile of 3 slices. The giver has 5 K tiles, the adder 4, as many as stages: so the adder is there first.
 HAND_OVER: Small = {(64, 192, 520): {"tile": (64, 192, 64), "stages": 4, "stream_k": True} | judge.FEW_SMS}
-SMALL_RING: KernelSettings = {"tile": (64, 64, 64), "stages": 3}
 WHOLE: dict[Shape, KernelSettings] = {
-    (136, 72, 264): SMALL_RING | {"cluster": (2, 2), "defer_stores": True},
+    (136, 72, 264): {"tile": (64, 64, 64), "stages": 3, "cluster": (2, 2), "defer_stores": True},
     # two blocks, since one cluster alone shares no tile; with two consumer warpgroups, registers must move
     (328, 64, 264): {"tile": (128, 64, 64), "stages": 3, "stream_k": True, "defer_stores": True},
 }
-
 
 TOLD: tuple[Shape, ...] = (  # the first six without stream-K
     (2048, 2048, 2048),
@@ -47,14 +44,6 @@ TOLD: tuple[Shape, ...] = (  # the first six without stream-K
     (5000, 5000, 8192),
 )
 
-
-def starts_anew(rng: Random) -> tuple[int, tuple[int, ...]]:
-    """A ring's stages, and a block's tiles, of which all but the last mostly end with whole rounds."""
-    stages = rng.randint(1, 6)
-    rounds = [rng.choice((2, 2, 2, 4, 1)) * stages for _ in range(rng.randint(0, 3))]
-    return stages, (*rounds, rng.randint(1, 50))
-
-
 SHARED = gemm_shared(judge.ACCUMULATORS, judge.FLAGS)
 part: Any = partial(CuteExercise.of, needs=WGMMA, problem=gemm("bf16"), shapes=SHAPES)
 
@@ -67,11 +56,14 @@ EXERCISES = (
                 [(4, (64,) * 3), (4, (65,) * 3), (4, (4, 4)), (3, (9, 9, 9)), (3, (6, 6))],
                 lambda rng: (stages := rng.randint(2, 6), (rng.choice((1, 2, 3, 4)) * stages,) * rng.randint(2, 4)),
             ),
-            "tiles of several": drawn(53, starts_anew, known=[(4, (65,)), (4, (8, 5)), (4, (5, 8)), (2, (6, 2, 4))]),
+            "tiles of several": drawn(
+                53,
+                lambda rng: (4, (*rng.choices((4, 8, 8, 16), k=rng.randint(0, 3)), rng.randint(1, 50))),
+                known=[(4, (65,)), (4, (8, 5)), (4, (5, 8)), (2, (6, 2, 4))],
+            ),
         },
         mistakes={
             "stages_only": lambda stages, k_tiles: all(count % stages == 0 for count in k_tiles[:-1]),
-            "all_stages_only": lambda stages, k_tiles: all(count % stages == 0 for count in k_tiles),
             "last_too": lambda stages, k_tiles: all(count % (2 * stages) == 0 for count in k_tiles),
             "together": lambda stages, k_tiles: sum(k_tiles[:-1]) % (2 * stages) == 0,
         },

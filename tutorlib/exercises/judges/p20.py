@@ -311,13 +311,13 @@ def pair(filled: Filled) -> HostFunction:
     second = filled["scale_kernel"]
 
     @cute.kernel
-    def add_kernel(x: cute.Tensor, y: cute.Tensor, times: cutlass.Constexpr) -> None:
-        i = cute.arch.block_idx()[0] * THREADS + cute.arch.thread_idx()[0]
+    def add_kernel(x: Any, y: Any, times: cutlass.Constexpr) -> None:
+        i: Any = cute.arch.block_idx()[0] * THREADS + cute.arch.thread_idx()[0]
         y[None, i].store(times * y[None, i].load() + x[None, i].load())
 
     @cute.jit
     def host(x: cute.Tensor, w: cute.Tensor, batch: cute.Tensor, y: cute.Tensor) -> None:
-        size = {"grid": (x.shape[1] // THREADS, 1, 1), "block": (THREADS, 1, 1)}
+        size: Any = {"grid": (cute.size(x, mode=[1]) // THREADS, 1, 1), "block": (THREADS, 1, 1)}
         add_kernel(x, batch, 0.0).launch(**size)
         launch_pair(batch, w, y, lambda w, y: second(w, batch, y))
         add_kernel(batch, y, 1.0).launch(**size)
@@ -329,14 +329,10 @@ def misplaced(compiled: Compiled) -> str:
     """A fault if the kernel that waits stores before that, or loads less before it than after it; else ""."""
     before, wait, after = compiled.ptx.partition("griddepcontrol.wait")
     before, after = before.rpartition(".entry")[2], after.partition(".entry")[0]
-    loads = [part.count("ld.global") for part in (before, after)]
+    first, then = (part.count("ld.global") for part in (before, after))
     if wait and "st.global" in before:
-        what = "it stores before griddepcontrol_wait, while the first kernel may still read x and write y."
-        return Flaw(what, PdlFlaw.EARLY)
-    if not wait or loads[0] >= loads[1]:
+        return Flaw("it stores before the wait, while the first kernel may still read x and write y.", PdlFlaw.EARLY)
+    if not wait or first >= then:
         return ""
-    what = (
-        f"{loads[0]} of its loads come before griddepcontrol_wait and {loads[1]} after it: the weights do not depend "
-        "on what the first kernel does."
-    )
-    return Flaw(what, PdlFlaw.LATE)
+    what = f"{first} of its loads come before griddepcontrol_wait and {then} after it"
+    return Flaw(f"{what}: the weights do not depend on what the first kernel does.", PdlFlaw.LATE)
