@@ -21,7 +21,6 @@
 
 # %%
 from math import ceil
-from statistics import median
 
 import cutlass
 from cutlass import Int32, cute
@@ -113,7 +112,8 @@ check("15.1", new_state_works)
 # ## The other gap: the epilogue
 #
 # With **deferred stores** a thread rounds its 128 accumulators to 64 registers at once, issues the next tile's first
-# wgmmas, and stores while they run:
+# wgmmas, and stores while they run. (In **ping-pong**, each warpgroup has a smaller tile of its own, and one multiplies
+# while the other stores.)
 
 # %%
 show_roles("deferred stores")
@@ -291,6 +291,8 @@ show_levers("hopper_short")
 # the pairs by their gap into six groups. **Predict:** in which of them does stream-K win more than half of the pairs?
 
 # %%
+from statistics import median
+
 measured = [(*gap(config, *shape), gain) for config, shape, gain in stream_k_pairs()]
 for least, most in (0, 0.05), (0.05, 1):
     for few, many in (0, 8), (8, 20), (20, 10_000):
