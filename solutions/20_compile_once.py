@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 80
+#     minutes: 70
 #     appendix: 15
 #     summary: What a launch costs; caches of compiled kernels, CUDA graphs, kernels saved for other GPUs.
 # ---
@@ -11,14 +11,13 @@
 #
 # Notebooks 05 to 19 were about GPU time; this one is about host time, which every launch costs. The first call of a
 # kernel costs the host tens or hundreds of milliseconds, and each later call 8 ms, or 45 µs if you keep the compiled
-# function: longer than many kernels run. What does the first call do, how much of it does the second repeat, and how
-# cheap can a launch be?
+# function: longer than many kernels run.
 #
 # > **After this page you can** predict which calls recompile, cache compiled kernels under a key that is neither too
 # > coarse nor too fine, launch as cheaply as PyTorch does, replay launches from a CUDA graph, let a kernel start before
 # > its predecessor has ended, and save kernels for the next process and for other GPUs.
 # >
-# > **It takes** about 80 minutes, on any machine; its appendix about 15 more.
+# > **It takes** about 70 minutes, on any machine; its appendix about 15 more.
 
 # %%
 import cutlass
@@ -28,8 +27,7 @@ from cuda.bindings.driver import CUstream
 from cutlass.cute.runtime import from_dlpack, make_fake_stream
 
 from tutorlib import (
-    TensorSpec, check, compilations, show_later_calls, show_launches, show_new_processes, show_pairs, show_source,
-    show_stages,
+    TensorSpec, check, compilations, show_later_calls, show_launches, show_new_processes, show_pairs, show_stages,
 )  # fmt: skip
 
 # %% [markdown]
@@ -58,14 +56,14 @@ show_launches(
 # | compiled at every call | all of it |
 # | called directly, as a `@cute.jit` function | your Python function runs (*tracing*), to learn that nothing changed |
 # | kept, through DLPack | wrapping each tensor; packing the arguments |
-# | kept, and its views | packing the arguments; tensors were wrapped once |
+# | kept, with views made once | packing the arguments |
 # | kept, TVM-FFI | checking and unpacking torch's tensors, in compiled code |
 # | CUDA graph | one call for all of its launches |
 #
 # **Predict** the host's time for each, to a factor of ten, and which of them are cheaper than `torch.add`. In a row *in
 # a dictionary*, a call also builds a key and looks the compiled function up. *host* is the time until a call returns; a
 # replay's is divided by its launches. *until done*, from a second series, is the time until the GPU has finished all
-# launches, divided by their number. The kernel is the next section's:
+# launches, divided by their number:
 
 # %%
 show_later_calls("NVIDIA H200")
@@ -115,8 +113,6 @@ def double(x: cute.Tensor, y: cute.Tensor, stream: CUstream):
 # same function again?
 
 # %%
-import time
-
 vector = TensorSpec((1024,), dynamic=True)
 
 
@@ -124,22 +120,18 @@ def stand_ins():
     return vector.fake(), vector.fake(), make_fake_stream()
 
 
-first, second = (show_stages(attempt, double, *stand_ins()) for attempt in ("first", "second"))
-stages = ("trace", "lower", "machine_code", "host_code")
-print("shrinks most:", max(stages, key=lambda stage: getattr(first, stage) - getattr(second, stage)))
-start = time.perf_counter()
-cute.compile(double, *stand_ins(), options="--gpu-arch sm_90a")
-print(f"third, without timing its steps: {(time.perf_counter() - start) * 1e3:.0f} ms")
+for attempt in ("first", "second"):
+    show_stages(attempt, double, *stand_ins())
 
 # %% [markdown]
 # `cute.compile` caches nothing: it compiles every time you call it. The first trace in a process takes longer, because
-# it starts the DSL. The last line is a whole compilation without that timing. A direct call of a `@cute.jit` function
-# caches what it compiles, and finds it by its IR, which it has to trace for that. So compile once and keep the result.
+# it starts the DSL. A direct call of a `@cute.jit` function caches what it compiles, and finds it by its IR, which it
+# has to trace for that. So compile once and keep the result.
 #
 # ## What compiles again
 #
-# Which calls can share a compiled function? A direct call compiles exactly when its IR is new, so direct calls show
-# what can be shared. `from_dlpack` makes a *static* layout: all sizes and strides are constants in the code. Two
+# Which calls can share a compiled function? A direct call compiles exactly when its IR is new, so direct calls show it.
+# `from_dlpack` makes a *static* layout: all sizes and strides are constants in the code. Two
 # functions mark them as known only at run time, *dynamic*: `mark_layout_dynamic` all sizes and strides, except for the
 # stride of 1, and `mark_compact_shape_dynamic(mode=m)` the size of one mode. **Predict** the number of compilations on
 # each line.
@@ -159,8 +151,8 @@ def compiles(what, calls):
     print(f"{what:40}{compilations() - before} of {len(calls)}")
 
 
-def rows(m, n, dtype=torch.float32, align=None):
-    return from_dlpack(torch.zeros(m, n, dtype=dtype), assumed_align=align)
+def rows(m, n, align=None):
+    return from_dlpack(torch.zeros(m, n), assumed_align=align)
 
 
 def free(m, n, **options):
@@ -175,7 +167,6 @@ sizes = (8, 16), (12, 16), (8, 32), (8, 16)
 compiles("static, four sizes", [(rows(m, n), 2.0) for m, n in sizes])
 compiles("mark_layout_dynamic, the same sizes", [(free(m, n), 2.0) for m, n in sizes])
 compiles("mode 0 dynamic, the same sizes", [(free_rows(m, n), 2.0) for m, n in sizes])
-compiles("fp16, bf16", [(free(8, 16, dtype=dtype), 2.0) for dtype in (torch.float16, torch.bfloat16)])
 compiles("aligned to 8 bytes, to 16", [(free(8, 16, align=align), 2.0) for align in (8, 16)])
 compiles("factors 3.0, 2, 3.0, 2.0", [(free(8, 16), factor) for factor in (3.0, 2, 3.0, 2.0)])
 
@@ -199,17 +190,16 @@ compiles("factors 3.0, 2, 3.0, 2.0", [(free(8, 16), factor) for factor in (3.0, 
 #
 # Static sizes let the compiler unroll loops and leave out checks at the edges; they cost a compilation for each size.
 # The cache of this section has dynamic layouts. One property of strides and addresses still matters: accesses of 16
-# bytes, such as `ld.global.v4`, need aligned addresses. So there are two versions for each tensor: 16 bytes at a time
-# if its address and the start of every row (or column, if columns are contiguous) are multiples of 16 bytes, and
-# otherwise element by element.
+# bytes, such as `ld.global.v4`, need aligned addresses. So there are two versions for each tensor. One accesses 16
+# bytes at a time, and what is left of a row element by element. It needs an address, and starts of all rows (of all
+# columns, if columns are contiguous), that are multiples of 16 bytes. Other tensors get the version that accesses
+# single elements.
 #
 # **Exercise 20.1** (about 8 lines). Write `cache_key(tensors, constants, arch)`: a key for a dictionary. `tensors` are
-# torch tensors, each with exactly one stride of 1 and no size of 1; `constants` is a tuple, the Constexpr arguments.
-# Constants share a compilation only if both type and value are equal: `True` and `1` do not. (−0.0 does not occur.)
-# `arch` is the architecture, such as `"sm_90a"`. Calls that can share a compilation must have equal keys; all others
-# must have different ones.
-#
-# `t.data_ptr()` is a tensor's address, `t.element_size()` an element's bytes, and `t.stride()` counts elements.
+# torch tensors of any rank, each with exactly one stride of 1 and no size of 1; `constants` is a tuple of numbers and
+# strings, the Constexpr arguments, without −0.0. `arch` is the architecture, such as `"sm_90a"`. Calls that can share a
+# compilation must have equal keys; all others must have different ones. Torch has `t.data_ptr()`, an address,
+# `t.stride()` and `t.element_size()`.
 
 
 # %%
@@ -232,24 +222,13 @@ check("20.1", cache_key)
 # Too coarse a key runs the wrong code; too fine a key compiles too often, and the cache leaks memory. Building the key
 # takes about as long as the launch (8.0 µs in place of 4.1), so look a kernel up once, before the loop that calls it,
 # if no call in it can change the key.
-#
-# With such a key the cache is a dictionary. It inserts after compiling, so a compilation that fails is tried again:
-
-
-# %%
-class CompiledKernels:
-    def __init__(self, compile, key):
-        self.compile, self.key, self.kept = compile, key, {}
-
-    def __call__(self, *tensors):
-        key = self.key(*tensors)
-        if key not in self.kept:
-            self.kept[key] = self.compile(*tensors)
-        return self.kept[key](*tensors)
-
 
 # %% [markdown]
-# Use it with your key, on the CPU. How many compilations do these twelve new tensors, all aligned, need?
+# ## Torch's tensors, without Python
+#
+# Most of the time of a kept call is Python: wrapping each tensor (DLPack), then packing the arguments. With
+# **TVM-FFI**, a calling convention, you pass torch tensors directly. Compiled code unpacks them, and checks each one's
+# dtype, rank and strides:
 
 
 # %%
@@ -259,27 +238,6 @@ def negate(x: cute.Tensor):
         x[i] = -x[i]
 
 
-def compile_negate(x):
-    print("compiling for", x.dtype, tuple(x.shape))
-    compiled = cute.compile(negate, from_dlpack(x).mark_layout_dynamic())
-    return lambda x: compiled(from_dlpack(x).mark_layout_dynamic())
-
-
-negated = CompiledKernels(compile_negate, lambda x: cache_key([x], (), "cpu"))
-for dtype in (torch.float32, torch.float16):
-    for n in (8, 24, 64, 1000, 8, 24):
-        x = torch.ones(n, dtype=dtype)
-        negated(x)
-        assert x.eq(-1).all()
-
-# %% [markdown]
-# ## Torch's tensors, without Python
-#
-# Most of the time of a kept call is Python: wrapping each tensor (DLPack), then packing the arguments. With
-# **TVM-FFI**, a calling convention, you pass torch tensors directly. Compiled code unpacks them, and checks each one's
-# dtype, rank and strides:
-
-# %%
 x = torch.ones(4)
 with_ffi = cute.compile(
     negate, from_dlpack(x, enable_tvm_ffi=True).mark_layout_dynamic(), options="--enable-tvm-ffi"
@@ -357,62 +315,56 @@ with tempfile.TemporaryDirectory() as folder:
 # ## Replaying launches
 #
 # A **CUDA graph** holds launches, and one driver call **replays** them all. You fill it by a **capture**: the driver
-# records the work that you put on a stream, and runs none of it.
+# records the work that you put on the current stream, and runs none of it. A kernel's first launch loads it, which a
+# capture does not allow, so this function launches once before:
+
+
+# %%
+def captured(launches, x, y):
+    """A graph of what launches(x, y, stream) launches."""
+
+    def launch():
+        launches(x, y, CUstream(torch.cuda.current_stream().cuda_stream))
+
+    launch()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):  # makes a new stream torch's current one, and captures it
+        launch()
+    return graph
+
+
+# %% [markdown]
+# `captured(…).replay()` runs them on the current stream. A graph holds addresses: every replay reads the same `x` and
+# writes the same `y`. One stream's work is in order, so the host need not wait around a replay.
 #
-#     graph = torch.cuda.CUDAGraph()
-#     with torch.cuda.graph(graph):  # makes a new stream torch's current one, and captures it
-#         …                          # launches
-#     graph.replay()                 # runs them, on the current stream
+# **Exercise 20.2** (about 15 lines). Write `replayed(compile, key)`. It returns a function of a tensor x, which returns
+# y, a tensor of x's shape and dtype. The next call may overwrite a y of the same shape.
 #
-# - **The stream.** Only work on the capturing stream gets into the graph, and in torch's default mode of capture CUDA
-#   refuses launches on the default stream meanwhile. `CUstream(torch.cuda.current_stream().cuda_stream)` is torch's
-#   current stream, as `double` takes it.
-# - **The first launch** of a kernel loads it, which is not allowed in a capture.
-# - **The memory.** A graph holds addresses: every replay reads the same `x` and writes the same `y`.
-# - **The host** cannot wait for a result in a capture, and need not wait around a replay: one stream's work is in
-#   order.
+# - `key(x)` is a key like that of 20.1: it has the dtype and the alignment of x, and no sizes
+# - `compile(x, y)` returns a function `launches(x, y, stream)`, which launches several kernels that read x and write y.
+#   It serves every x with the same key
 #
-# **Exercise 20.2** (about 24 lines). Put the page together: write `replayed(compile, key)`. It returns a function of a
-# tensor x, which returns y, a tensor of x's shape and dtype. The next call may overwrite a y of the same shape. At
-# hand:
+# Compile once for each key that your launches have, and capture once for each dtype and shape: a later call with an x
+# of the same dtype and shape costs a copy and a replay, and launches and waits for nothing. The caller's tensors are
+# only read, and no replay may depend on them.
 #
-# - `key(x)`: any hashable value, such as that of 20.1, without sizes
-# - `compile(x, y)`: a function `launches(x, y, stream)`, which launches several kernels that read x and write y. It
-#   serves every x with the same key; `stream` is a `CUstream`
-#
-# Compile once for each key, and capture each graph once. A later call that can share a graph costs a copy and a replay:
-# it launches and waits for nothing. The caller's tensors are only read, and no replay may depend on them. What must two
-# calls have in common to share compiled functions, and what to share a graph? And the graph reads your buffer: is it
-# the caller's x or this buffer whose key decides what you compile?
-#
-# The check needs no GPU: a stand-in for `torch.cuda` applies these rules to CPU tensors.
+# The check needs no GPU: a stand-in for `torch.cuda` applies CUDA's rules to CPU tensors.
 
 
 # %%
 # replayed(compile, key) → a function of x that returns y
-### BEGIN SOLUTION (about 24 lines)
+### BEGIN SOLUTION (about 15 lines)
 def replayed(compile, key):
     compiled, graphs = {}, {}
 
-    def capture(x):
-        x, y = x.clone(), torch.empty_like(x)
-        name = key(x)
-        if name not in compiled:
-            compiled[name] = compile(x, y)
-
-        def launch():
-            compiled[name](x, y, CUstream(torch.cuda.current_stream().cuda_stream))
-
-        launch()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            launch()
-        return graph, x, y
-
     def call(x):
-        place = key(x), x.shape
+        place = x.dtype, x.shape
         if place not in graphs:
-            graphs[place] = capture(x)
+            own_x, y = x.clone(), torch.empty_like(x)
+            name = key(own_x)
+            if name not in compiled:
+                compiled[name] = compile(own_x, y)
+            graphs[place] = captured(compiled[name], own_x, y), own_x, y
         graph, own_x, y = graphs[place]
         own_x.copy_(x)
         graph.replay()
@@ -427,9 +379,8 @@ def replayed(compile, key):
 check("20.2", replayed)
 
 # %% [markdown]
-# Compiled functions share a key without sizes. A graph holds addresses, and a grid for one size: its key needs the
-# shape, too, so graphs suit a service with a few fixed shapes. What to compile follows from the key of your buffer,
-# which may be aligned where the caller's x is not.
+# A graph holds a grid for one size, so graphs suit a service with a few fixed shapes. The kernels read your buffer, not
+# the caller's x. So the buffer's key decides what to compile: it is aligned where the caller's x may not be.
 #
 # ## The next kernel, before this one has ended
 #
@@ -437,32 +388,37 @@ check("20.2", replayed)
 # dependent launch** (PDL, from Hopper on), `use_pdl=True`, the second may start when every block of the first has
 # called `griddepcontrol_launch_dependents()`, or has ended. `cute.arch.griddepcontrol_wait()` in the second returns
 # when *all* of the first has ended and its stores are visible, including those made after the signal. So the first
-# kernel may give the signal as its very first instruction. Here are two kernels that compute y = max(x, 0) · w; a
-# thread has a column, and the number of rows is static:
-
-# %%
-from tutorlib.kernels.dependent import launch_pair, positive_kernel
-
-# %%
-show_source(positive_kernel, launch_pair)
-
-# %% [markdown]
-# **Exercise 20.3** (about 6 lines). Write `scale_kernel(w, y)`: it multiplies y by the weights w, and does as much of
-# its work as it may while the first kernel still runs. w and y are (rows, columns); there are as many threads as
-# columns. `column = w[None, i].load()` is a column in registers, and `y[None, i].store(…)` stores one. `check`
-# simulates both kernels, and reports accesses that nothing orders.
+# kernel may give the signal as its very first instruction:
+#
+# ```python
+# @cute.kernel
+# def positive_kernel(x: cute.Tensor, y: cute.Tensor):
+#     thread, _, _ = cute.arch.thread_idx()
+#     block, _, _ = cute.arch.block_idx()
+#     cute.arch.griddepcontrol_launch_dependents()
+#     column = block * THREADS + thread
+#     for row in cutlass.range_constexpr(x.shape[0]):
+#         y[row, column] = cute.arch.fmax(x[row, column], 0.0)
+# ```
+#
+# **Exercise 20.3** (about 7 lines). Write `scale_kernel(w, x, y)`, launched after it with `use_pdl=True`. It multiplies
+# y by the weights w, and sets x to 0 for the next batch. It does as much of its work as it may while the first kernel
+# still runs. All three are (rows, columns), and there are as many threads as columns. `column = w[None, i].load()` is a
+# column in registers, `y[None, i].store(…)` stores one, and `x[None, i].fill(0.0)` fills one. `check` simulates both
+# kernels, and reports accesses that nothing orders.
 
 
 # %%
 @cute.kernel
-def scale_kernel(w: cute.Tensor, y: cute.Tensor):
-    ### BEGIN SOLUTION (about 6 lines)
+def scale_kernel(w: cute.Tensor, x: cute.Tensor, y: cute.Tensor):
+    ### BEGIN SOLUTION (about 7 lines)
     thread, _, _ = cute.arch.thread_idx()
     block, _, _ = cute.arch.block_idx()
     i = block * THREADS + thread
     weights = w[None, i].load()
     cute.arch.griddepcontrol_wait()
     y[None, i].store(y[None, i].load() * weights)
+    x[None, i].fill(0.0)
     ### END SOLUTION
 
 
@@ -470,8 +426,8 @@ def scale_kernel(w: cute.Tensor, y: cute.Tensor):
 check("20.3", scale_kernel)
 
 # %% [markdown]
-# Without the wait, the second kernel may read numbers that are not written yet, even if the result is right on your
-# GPU. **Predict** what the two kernels gain:
+# Before the wait the second kernel may read a y that is not written yet, and clear an x that is not read yet, even if
+# the result is right on your GPU. **Predict** what PDL gains for y = max(x, 0) · w:
 
 # %%
 show_pairs("NVIDIA H200")
@@ -488,7 +444,9 @@ show_pairs("NVIDIA H200")
 #   architecture. It contains no dynamic sizes.
 # - A CUDA graph replays many launches with one call. Launch once before the capture, on the current stream in it, and
 #   copy each input into the graph's own buffer.
-# - With PDL a kernel does what does not depend on its predecessor before `griddepcontrol_wait`.
+# - With PDL a kernel does before `griddepcontrol_wait` what neither depends on its predecessor nor disturbs it.
+#
+# Next: [21](21_bug_hunt.ipynb), where the kernels are broken.
 #
 # ## Test yourself
 #
@@ -508,11 +466,9 @@ show_pairs("NVIDIA H200")
 #
 # </details>
 #
-# <details><summary>3. A GEMM, launched with PDL, multiplies the activations of the kernel before it by weights. What
-# may it do before its <code>griddepcontrol_wait</code>?</summary>
+# <details><summary>3. A replay gives the result of the first input again. What is missing?</summary>
 #
-# It may initialize its barriers and load the weights. It may not load activations, nor store C into memory that the
-# kernel before may still read.
+# The copy into the graph's own buffer. The graph has its address, and reads it in every replay.
 #
 # </details>
 

@@ -57,7 +57,8 @@ LADDER = {  # notebook that shows it first → the course's own
     "14": [PACKAGE / "kernels" / "hopper" / "first.py"],
     "15": [PACKAGE / "kernels" / "hopper" / "parts.py"],
 }
-OTHERS = ("store", "wgmma_fragments")  # the course's are for any tile, those of pages 10 and 14 for one
+# The course's are for any tile, those of pages 10 and 14 for one; page 15's always defers its stores.
+OTHERS = ("store", "wgmma_fragments", "consume_tiles")
 
 
 def functions(code: str) -> dict[str, ast.FunctionDef]:

@@ -1,5 +1,6 @@
 """Page 15: answers that are whole functions, and what rows of p15.txt are made of."""
 
+from dataclasses import replace
 from math import ceil
 
 import cutlass
@@ -8,29 +9,13 @@ from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
 from tests.pages.change import copy_of
 from tests.pages.table import base_of, right, with_changes
+from tutorlib.exercises.judges.hopper import LEVERS
 from tutorlib.kernels.hopper import parts
 from tutorlib.kernels.hopper import parts as course
 from tutorlib.kernels.hopper.config import HopperConfig
-from tutorlib.kernels.hopper.parts import Parts, consume_tiles, free_stage, produce_tiles
+from tutorlib.kernels.hopper.parts import Parts, consume_tiles, free_stage
 
 own = copy_of(parts)
-
-
-@right("15.1")
-@cute.jit
-def while_loops(tiles, loads):
-    """while in place of range."""
-    state = make_pipeline_state(PipelineUserType.Producer, loads.stages)
-    number = Int32(0)
-    while number < tiles.items():
-        item = tiles.take(number)
-        step = Int32(0)
-        while step < item.k_tiles:
-            loads.issue(item.tile, item.k_tile(step), state.index, state.phase)
-            state.advance()
-            step += 1
-        number += 1
-    loads.finish(state)
 
 
 @right("15.2")
@@ -42,7 +27,7 @@ def two_states(tiles, multiply, out, defer: cutlass.Constexpr):
     for number in cutlass.range(tiles.items(), unroll=1):
         multiply.step(read, True)
         read.advance()
-        if cutlass.const_expr(defer) and number > 0:
+        if number > 0:
             out.store(number - 1)
         for _ in cutlass.range(1, tiles.take(number).k_tiles, unroll=1):
             multiply.step(read, False)
@@ -51,12 +36,8 @@ def two_states(tiles, multiply, out, defer: cutlass.Constexpr):
             freed.advance()
         multiply.retire(0, freed)
         freed.advance()
-        if cutlass.const_expr(defer):
-            out.round(number)
-        else:
-            out.round_and_store(number)
-    if cutlass.const_expr(defer):
-        out.store(tiles.items() - 1)
+        out.round(number)
+    out.store(tiles.items() - 1)
     out.drain()
 
 
@@ -122,13 +103,7 @@ def one_lane_asks(part):
     cute.arch.store(part.flag, Int32(0), sem="relaxed", scope="gpu")
 
 
-UNUSUAL = Parts(
-    produce=while_loops,
-    consume=two_states,
-    free=a_lane_for_each,
-    give=give_with_a_fence,
-    add=add_with_a_fence,
-)
+UNUSUAL = Parts(consume=two_states, free=a_lane_for_each)
 
 
 @cute.jit
@@ -149,34 +124,31 @@ def plain_python(*args):
     """Not compiled."""
 
 
-OWN = Parts(
-    produce=own.produce_tiles,
-    consume=own.consume_tiles,
-    free=own.free_stage,
-    give=own.give_part,
-    add=own.add_part,
-)
+OWN = Parts(consume=own.consume_tiles, free=own.free_stage)
 
 
 def part(function, changes):
-    """An own part of 15.5 with the changes of a row."""
+    """An own part of 15.4 with the changes of a row."""
     return with_changes(base_of(function), changes)
 
 
-def by_counts(m, n, k, limit=15, share=0.0, **settings):
-    """Stream-K where an SM would be idle for more K tiles of 128×256 than the limit, and for more of the time."""
-    waves = ceil(m / 128) * ceil(n / 256) / 132
+def chosen(stream_k):
+    return replace(LEVERS, stream_k=bool(stream_k))
+
+
+def by_counts(m, n, k, limit=15, share=0.0):
+    """Stream-K where an SM would be idle for more K tiles of 256×256 than the limit, and for more of the time."""
+    waves = ceil(m / 256) * ceil(n / 256) / 66
     idle = ceil(waves) - waves
-    pays = idle * k / 64 > limit and idle / ceil(waves) > share
-    return HopperConfig(stream_k=pays, **{"defer_stores": True} | settings)
+    return chosen(idle * k / 64 > limit and idle / ceil(waves) > share)
 
 
 def whole(config=by_counts, pair=True, **slots):
-    """An answer to 15.5 of own parts, with these in their places."""
+    """An answer to 15.4 of own parts, with these in their places."""
     made = Parts(**{**vars(OWN), **slots})
     return lambda *shape: (config(*shape), made) if pair else made
 
 
 def always(**settings):
     """One configuration for every shape."""
-    return lambda *shape: HopperConfig(**settings)
+    return lambda *shape: replace(LEVERS, **settings)

@@ -38,7 +38,7 @@ class BeginsAndEnds:
         self.compile, self.key, self.kept = compile, key, {}
 
     def __call__(self, given):
-        name = self.key(given)
+        name = self.key(given.clone())
         if name not in self.kept:
             self.kept[name] = self.compile(given, given.clone()), {}
         launches, graphs = self.kept[name]

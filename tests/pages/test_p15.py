@@ -13,7 +13,7 @@ from tests.pages.table import solved
 from tests.stand_ins import H200, copied
 from tutorlib.checking import kernel
 from tutorlib.exercises import find
-from tutorlib.exercises.judges.hopper import Chosen, shown, wrong_lever
+from tutorlib.exercises.judges.hopper import LEVERS, Chosen, shown, wrong_lever
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.machine import device
 from tutorlib.measuring import results
@@ -169,16 +169,15 @@ def test_a_repair_is_told_the_rows_that_are_farthest_apart():
 @pytest.mark.parametrize(
     ("shape", "settings", "says"),
     [
-        ((3072, 3072, 8192), {}, "idle for 104.7 of 384 K tiles, and stream_k is False"),
-        ((2048, 2048, 2048), {"stream_k": True}, "idle for 1.0 of 32 K tiles, and stream_k is True"),
-        ((4096, 4096, 4096), {"persistent": False}, "an SM has 3.9 tiles"),
-        ((8192, 8192, 256), {}, "its epilogue is not hidden"),
-        ((4096, 4096, 4096), {"tile": (128, 128, 64)}, "the tile is 128×128×64"),
+        ((3072, 3072, 8192), {}, "its 144 clusters leave an SM idle for 104.7 of 384 K tiles, and stream_k is False"),
+        ((2048, 2048, 2048), {"stream_k": True}, "an SM idle for 1.0 of 32 K tiles, and stream_k is True"),
+        ((4224, 4096, 8192), {}, "its 272 clusters leave an SM idle for 112.5 of 640 K tiles"),
+        ((4096, 4096, 4096), {"tile": (128, 128, 64)}, "it has tile=(128, 128, 64), cluster=(2, 1), "),
         ((4096, 4096, 4096), {}, ""),
         ((8192, 8192, 8192), {}, ""),
         ((8192, 8192, 8192), {"stream_k": True}, ""),
     ],
 )
 def test_a_lever_that_is_wrong_by_counts(shape, settings, says):
-    found = wrong_lever(shape, HopperConfig(**settings))
+    found = wrong_lever(shape, replace(LEVERS, **settings))
     assert says in found if says else not found

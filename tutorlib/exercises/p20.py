@@ -159,9 +159,9 @@ def graphs(name: str, kinds: str, *parts: str) -> Case:
 PAIR = Problem(
     name="positive_times_weights",
     dims="RN",
-    inputs=(Operand("x", "RN", "fp32"), Operand("w", "RN", "fp32")),
+    inputs=(Operand("x", "RN", "fp32"), Operand("w", "RN", "fp32"), Operand("batch", "RN", "fp32", scratch=True)),
     output=Operand("y", "RN", "fp32"),
-    reference=lambda x, w: x.clamp(min=0) * w,
+    reference=lambda x, w, batch: x.clamp(min=0) * w,
     bound=None,
 )
 
@@ -218,8 +218,8 @@ EXERCISES = (
         patterned=False,
         shapes=((4, 256), (8, 128)),
         part=inside(judge.pair, "scale_kernel", jit=False),
-        faults=(judge.late_weights,),
-        rules=(issued("ld.global") <= 192, issued("st.global") <= 128, issued("bar.sync|bar.warp.sync") <= 0),
+        faults=(judge.misplaced,),
+        rules=(issued("ld.global") <= 224, issued("st.global") <= 160, issued("bar.sync|bar.warp.sync") <= 0),
     ),
     CuteExercise.of(
         ("20.4", "majority, by lop3", 3),

@@ -83,7 +83,7 @@ def ways_to_call(x: Tensor, y: Tensor) -> dict[str, tuple[Call, int, int]]:
         "compiled at every call": (lambda: through_dlpack(x, y)(x, y), 3, 1),
         "called directly: traced at every call": (lambda: double(*views(x, y)), 10, 1),
         "kept in a dictionary, through DLPack": (lambda: kept(x, y), 200, 1),
-        "kept, and its views": (lambda: compiled(*ready), 200, 1),
+        "kept, with views made once": (lambda: compiled(*ready), 200, 1),
         "kept in a dictionary, TVM-FFI": (lambda: kept_ffi(x, y), 200, 1),
         "kept, TVM-FFI": (lambda: launch(x, y), 200, 1),
         "CUDA graph of 1 launch": (graph_of(lambda: launch(x, y), 1), 200, 1),

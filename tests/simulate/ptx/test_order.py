@@ -118,7 +118,7 @@ def test_threads_that_store_one_value_to_one_place_are_no_race():
 
 
 def test_a_flag_of_one_thread_releases_its_own_stores():
-    """Between blocks: 15.4's part of a tile, without the warp barrier before the flag."""
+    """Between blocks: 15.5's part of a tile, without the warp barrier before the flag."""
     give = "mov.u32 %r5, %ctaid.x; setp.ne.u32 %p2, %r5, 0; @%p2 bra TAKE; st.global.b32 [%rd1], %tid_x; {0}"
     give += "@%p1 st.global.release.gpu.b32 [%rd_flag], 1; ret;"
     take = "TAKE: ld.global.acquire.gpu.b32 %r6, [%rd_flag]; setp.eq.u32 %p3, %r6, 0; @%p3 bra TAKE;"

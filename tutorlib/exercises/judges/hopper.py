@@ -15,7 +15,6 @@ from tutorlib.checking.answer import Served
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.evidence import CuteRequest
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
-from tutorlib.checking.facts import LaunchReports, issued_as
 from tutorlib.checking.part import Filled, HostFunction, Part, need_callable, require_jit
 from tutorlib.checking.randomness import fresh_rng
 from tutorlib.checking.scenario import Record
@@ -80,29 +79,24 @@ def far_off(shape: Shape, config: HopperConfig, limit: float, page: bool = False
     return Flaw(f"for {by(shape)} the {whose} model expects {times} {shown(best)}.", Fail.SLOW)
 
 
-LITTLE, MUCH, SHORT = 8, 20, 4  # K tiles: an SM's idle time where stream-K loses, and where it pays; of a short tile
+LITTLE, MUCH = 8, 20  # K tiles: an SM's idle time where stream-K loses, and where it pays
 SHARE = 0.05  # of the whole time, from which the latter pays
+LEVERS = HopperConfig(cluster=(2, 1), defer_stores=True, zigzag=True, polls=True)
 
 
 def wrong_lever(shape: Shape, config: HopperConfig) -> str:
-    """That a lever of the GEMM with tiles of 128×256×64 is off where it pays, or on where it costs, as a sentence."""
+    """That stream-K is off where it pays, or on where it costs, or another of the LEVERS is changed, as a sentence."""
     m, n, k = shape
-    (tile_m, tile_n, tile_k), (cluster_m, cluster_n) = HopperConfig().tile, config.cluster
+    if replace(config, stream_k=False) != LEVERS:
+        return Flaw(f"for {by(shape)} it has {shown(config)}; beside stream_k it is {shown(LEVERS)}.", Fail.SLOW)
+    (tile_m, tile_n, tile_k), (cluster_m, cluster_n) = config.tile, config.cluster
     clusters = ceil(m / (tile_m * cluster_m)) * ceil(n / (tile_n * cluster_n))
     waves, k_tiles = clusters / Sm().at_once(config.cluster_size), ceil(k / tile_k)
-    idle = (ceil(waves) - waves) * k_tiles
-    pays = idle >= MUCH and idle >= SHARE * ceil(waves) * k_tiles
-    what = ""
-    if config.tile != HopperConfig().tile:
-        what = f"the tile is {by(config.tile)}; this exercise has {by(HopperConfig().tile)}"
-    elif waves > 1 and not config.persistent:
-        what = f"an SM has {waves:.1f} tiles, and its blocks are not persistent"
-    elif waves > 1 and k_tiles <= SHORT and not config.defer_stores:
-        what = f"a tile has {k_tiles} K tiles, and its epilogue is not hidden"
-    elif idle < LITTLE if config.stream_k else pays:
-        total = ceil(waves) * k_tiles
-        what = f"an SM would be idle for {idle:.1f} of {total} K tiles, and stream_k is {config.stream_k}"
-    return Flaw(f"for {by(shape)} {what}.", Fail.SLOW) if what else ""
+    idle, total = (ceil(waves) - waves) * k_tiles, ceil(waves) * k_tiles
+    if not (idle < LITTLE if config.stream_k else idle >= max(MUCH, SHARE * total)):
+        return ""
+    what = f"its {clusters} clusters leave an SM idle for {idle:.1f} of {total} K tiles, and stream_k is"
+    return Flaw(f"for {by(shape)} {what} {config.stream_k}.", Fail.SLOW)
 
 
 def modeled(point: Point, estimate: Estimate) -> float:
@@ -184,7 +178,6 @@ class SlotFlaw(FailureKind):
     """Why a part gives right results and is not the part that was asked for."""
 
     NOT_DEFERRED = "stores when nothing multiplies"
-    ALWAYS_DEFERRED = "defers stores unasked"
     COURSES = "the course's own part"
 
 
@@ -205,15 +198,6 @@ def not_deferred(compiled: Compiled) -> str:
         "step of the next one and that step's retire."
     )
     return Flaw(what, SlotFlaw.NOT_DEFERRED)
-
-
-def always_deferred(reports: LaunchReports) -> str | None:
-    """That a kernel that was not asked to holds a tile back, or None."""
-    steps = ("wgmma.commit_group", "wgmma.wait_group", STORE)
-    if not defers([step for one in issued_as(reports, "") for step in steps if one.opcode.startswith(step)]):
-        return None
-    what = "with defer=False it holds a rounded tile back all the same, in registers that its tile may need."
-    return Flaw(what, SlotFlaw.ALWAYS_DEFERRED)
 
 
 def defers(steps: Sequence[str]) -> bool:

@@ -223,7 +223,7 @@ class StandInCuda:
 
 
 def graph_calls(answer: Served, n: int, calls: "list[Tensor]") -> Record:
-    """Calls of y = n·x, launched LAUNCHES times from x to y and on; compiled for each dtype."""
+    """Calls of y = n·x, launched LAUNCHES times from x to y and on. Every other x, the first too, is not aligned."""
     import torch
 
     cuda = StandInCuda()
@@ -238,10 +238,13 @@ def graph_calls(answer: Served, n: int, calls: "list[Tensor]") -> Record:
 
     with cuda.in_torch():
         try:
-            call = need_function(answer(compile, lambda x: str(x.dtype)), "a function that replays graphs")
+            call = need_function(
+                answer(compile, lambda x: f"{x.dtype}, {x.data_ptr() % 16 == 0}"), "a function that replays graphs"
+            )
             for nth, x in enumerate(calls, 1):
                 cuda.events.clear()
-                y = call(new := x.clone())
+                new = torch.cat([x[: nth % 2], x])[nth % 2 :]
+                y = call(new)
                 if not isinstance(y, torch.Tensor):
                     kind = Fail.GIVES(type=type(y).__name__)
                     return record | {"error": Flaw(f"a call should return y; it returns {y!r}.", kind)}
@@ -292,34 +295,44 @@ def vectors(rng: Random, kinds: str) -> "list[Tensor]":
 
 
 class PdlFlaw(FailureKind):
-    """What a kernel does too late, though its result is right."""
+    """What a kernel does too late or too early, though its result is right where it is simulated."""
 
     LATE = "weights after the wait"
+    EARLY = "stores before the wait"
 
 
 def pair(filled: Filled) -> HostFunction:
-    """The host function around the answer, a kernel."""
+    """The host function around the answer, a kernel, which takes a copy of x. In the end that is added to y, as 0."""
+    import cutlass
     from cutlass import cute
 
-    from tutorlib.kernels.dependent import launch_pair
+    from tutorlib.kernels.dependent import THREADS, launch_pair
 
     second = filled["scale_kernel"]
 
+    @cute.kernel
+    def add_kernel(x: Any, y: Any, times: cutlass.Constexpr) -> None:
+        i: Any = cute.arch.block_idx()[0] * THREADS + cute.arch.thread_idx()[0]
+        y[None, i].store(times * y[None, i].load() + x[None, i].load())
+
     @cute.jit
-    def host(x: cute.Tensor, w: cute.Tensor, y: cute.Tensor) -> None:
-        launch_pair(x, w, y, second)
+    def host(x: cute.Tensor, w: cute.Tensor, batch: cute.Tensor, y: cute.Tensor) -> None:
+        size: Any = {"grid": (cute.size(x, mode=[1]) // THREADS, 1, 1), "block": (THREADS, 1, 1)}
+        add_kernel(x, batch, 0.0).launch(**size)
+        launch_pair(batch, w, y, lambda w, y: second(w, batch, y))
+        add_kernel(batch, y, 1.0).launch(**size)
 
     return host
 
 
-def late_weights(compiled: Compiled) -> str:
-    """A fault if the kernel that waits loads less before the wait than after it; else ""."""
+def misplaced(compiled: Compiled) -> str:
+    """A fault if the kernel that waits stores before that, or loads less before it than after it; else ""."""
     before, wait, after = compiled.ptx.partition("griddepcontrol.wait")
-    loads = [part.count("ld.global") for part in (before.rpartition(".entry")[2], after.partition(".entry")[0])]
-    if not wait or loads[0] >= loads[1]:
+    before, after = before.rpartition(".entry")[2], after.partition(".entry")[0]
+    first, then = (part.count("ld.global") for part in (before, after))
+    if wait and "st.global" in before:
+        return Flaw("it stores before the wait, while the first kernel may still read x and write y.", PdlFlaw.EARLY)
+    if not wait or first >= then:
         return ""
-    what = (
-        f"{loads[0]} of its loads come before griddepcontrol_wait and {loads[1]} after it: the weights do not depend "
-        "on what the first kernel does."
-    )
-    return Flaw(what, PdlFlaw.LATE)
+    what = f"{first} of its loads come before griddepcontrol_wait and {then} after it"
+    return Flaw(f"{what}: the weights do not depend on what the first kernel does.", PdlFlaw.LATE)
