@@ -872,24 +872,6 @@ def mlp_forward() -> Sweep:
     return Sweep(mlp(), candidates, shapes, pairs=FEW_PAIRS, seconds=25)
 
 
-@cache
-def compiled_swiglu() -> Callable[[Tensor], Tensor]:
-    return torch.compile(lambda both: layers.swiglu_of(both.float()).to(both.dtype), dynamic=False)
-
-
-class Kept(torch.autograd.Function):
-    """silu(gate) · up of x · gate_upᵀ, which is kept for the backward."""
-
-    @staticmethod
-    def forward(ctx: Any, both: Tensor) -> Tensor:
-        ctx.save_for_backward(both)
-        return compiled_swiglu()(both)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Tensor:
-        return layers.in_one_kernel(grad, *ctx.saved_tensors)
-
-
 def mlp_training() -> Sweep:
     """Forward and backward of that MLP, with the gradients of x and of all weights; y alone is checked."""
 
@@ -908,19 +890,14 @@ def mlp_training() -> Sweep:
     def gated(x: Tensor, gate_up: Tensor, down: Tensor) -> Tensor:
         return linear(swiglu_linear(x, gate_up), down)
 
-    def keeping(x: Tensor, gate_up: Tensor, down: Tensor) -> Tensor:
-        return linear(Kept.apply(linear(x, gate_up)), down)
-
     whole = torch.nn.functional.linear
     torchs, of_gated = trained(plain(whole)), trained(gated, lambda both: (both,))
     problem, in_pieces = (
         replace(mlp(split), baseline=lambda y, *given: torchs(*given, y), flops=lambda shape: 9 * math.prod(shape))
         for split in (halves, partial(separate, width=PIECE))
     )
-    of_kept = trained(keeping, lambda both: (both,))
     candidates = (
         by_host("two GEMMs, the first gated", of_gated, needs=WGMMA, problem=in_pieces),
-        by_host("both kept", of_kept, needs=WGMMA, problem=in_pieces),
         by_host("nn.Linear swapped", trained(plain(linear)), needs=WGMMA),
         by_host("torch.compile", trained(torch.compile(plain(whole))), needs=WGMMA),
     )
