@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import cache
+from math import prod
 
 import cutlass
 import pytest
@@ -110,7 +111,7 @@ def timed(monkeypatch):
 
 TIMED = ((256, 512, 1024), (512, 768, 8192))
 RATIOS = dict(zip(TIMED, (1.1, 0.8), strict=True))
-CHOICE = replace(find("16.3"), id="99.1", part=Chosen(timed=TIMED, close=1.14), points=3, tiers=(0.9,), spans=())
+CHOICE = replace(find("16.2"), id="99.1", part=Chosen(timed=TIMED, close=1.14), points=3, tiers=(0.9,), spans=())
 
 
 @pytest.mark.usefixtures("timed")
@@ -154,14 +155,14 @@ def test_a_configuration_shows_what_differs():
 
 
 def test_an_estimate_of_the_wrong_kind_and_one_that_raises():
-    exercise = find("16.2")
-    assert "it should be a number of µs" in exercise.grade(lambda *args: "fast").message
-    assert "ZeroDivisionError" in exercise.grade(lambda config, m, n, k, sm: 1 / 0).message
+    exercise = find("16.1")
+    assert "it should be a number of cycles" in exercise.grade(lambda *args: "fast").message
+    assert "ZeroDivisionError" in exercise.grade(lambda tile, cluster, sm: 1 / 0).message
 
 
 def test_a_repair_is_told_the_rows_that_are_farthest_apart():
-    right = solved("16.2")
-    message = find("16.2").grade(lambda config, *args: right(config, *args) * config.cluster_size).message
+    right = solved("16.1")
+    message = find("16.1").grade(lambda tile, cluster, sm: right(tile, cluster, sm) * prod(cluster)).message
     assert "×0.975 the measured time (128×128 at 8192×8192×8192)" in message
     assert "(128×192, ping-pong at 4096×4096×4096), more than ×1.14 apart" in message
 

@@ -64,13 +64,15 @@ def registers(caller: str) -> Case:
     return recorded(caller, judge.registered, draw, expected)
 
 
-def rounds(name: str, scenario: Any, *shapes: Shape) -> Case:
-    """Tensors of these shapes in bf16, of which the scenario makes a record of one rounding."""
+def rounds(dtype: str) -> Case:
+    """The gate's gradient in this dtype has the error of one rounding."""
 
     def draw(rng: Random) -> tuple:
-        return tuple(tensor.bfloat16() for tensor in judge.draw_tensors(rng, *shapes))
+        import torch
 
-    return recorded(name, scenario, draw, lambda *given: {"result": "bfloat16", "error": "of one rounding"})
+        return tuple(one.to(getattr(torch, dtype)) for one in judge.draw_tensors(rng, (64, 32), (64, 64)))
+
+    return recorded(dtype, judge.rounded_gate, draw, lambda *given: {"result": dtype, "error": "of one rounding"})
 
 
 def gradient_of_gate(grad: "Tensor", both: "Tensor") -> "Tensor":
@@ -105,7 +107,8 @@ EXERCISES = (
         ("19.2", "gate_gradient", 3),
         gates(6),
         gates(2, 3),
-        rounds("bf16", judge.rounded_gate, (64, 32), (64, 64)),
+        rounds("bfloat16"),
+        rounds("float64"),
         library=of_course(LAYER, "gate_gradient", "before_gate"),
     ),
 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, prod
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.failure import FailureKind, Flaw
@@ -131,20 +131,31 @@ def divide(config: Any, m: int, n: int, k: int, sm: Sm) -> tuple[int, float, flo
     return k_tiles, waves, sm.share * tile_m * tile_n / (128 * 256) * max(1, 1 / waves)
 
 
-def gemm_time(config: Any, m: int, n: int, k: int, sm: Sm, repaired: bool = False) -> float:
+def step_cycles(tile: BlockTile, cluster: Pair, sm: Sm) -> float:
+    """Of a step along K: the slower of the tensor cores and shared memory, and a delay by the bytes from L2."""
+    smem, from_l2 = step_bytes(tile, cluster)
+    return max(2 * prod(tile) / sm.flops, smem / sm.smem_bytes) + from_l2 / sm.l2_bytes
+
+
+def repaired_cycles(tile: BlockTile, cluster: Pair, sm: Sm) -> float:
+    """The same, but the bytes that TMA writes, from wherever, delay the tensor cores alone."""
+    smem, written = step_bytes(tile, (1, 1))
+    return max(2 * prod(tile) / sm.flops + written / sm.l2_bytes, smem / sm.smem_bytes)
+
+
+StepCycles = Callable[[BlockTile, Pair, Sm], float]
+
+
+def gemm_time(config: Any, m: int, n: int, k: int, sm: Sm, step: StepCycles = step_cycles) -> float:
     """Estimated µs of that GEMM: the start, waves of K tiles and epilogues, and what sharing tiles costs.
 
-    No less than device memory needs. repaired: what TMA writes, from wherever, delays the tensor cores alone, and a
-    deferred store is hidden if it is not a block's last.
+    A deferred store is hidden if it is not a block's last. No less than device memory needs.
     """
     k_tiles, waves, shared = divide(config, m, n, k, sm)
-    tile_m, tile_n, tile_k = config.tile
-    smem, from_l2 = step_bytes(config.tile, (1, 1) if repaired else config.cluster)
-    tensor, delay = 2 * tile_m * tile_n * tile_k / sm.flops, from_l2 / sm.l2_bytes
-    step = max(tensor + delay, smem / sm.smem_bytes) if repaired else max(tensor, smem / sm.smem_bytes) + delay
+    tile_m, tile_n, _ = config.tile
     epilogue = (sm.store + sm.exchange * (config.split_k > 1)) * tile_m * tile_n / (128 * 256)
-    stores = min(waves, 1) if repaired and config.defer_stores else waves
-    cycles = waves * k_tiles * step + stores * epilogue + shared
+    stores = min(waves, 1) if config.defer_stores else waves
+    cycles = waves * k_tiles * step(config.tile, config.cluster, sm) + stores * epilogue + shared
     return sm.start + max(cycles / sm.clock, 2 * (m * k + n * k + m * n) / sm.hbm_bytes)
 
 

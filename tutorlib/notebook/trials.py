@@ -5,7 +5,8 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from statistics import median
+from itertools import combinations
+from statistics import mean, median
 from typing import TYPE_CHECKING
 
 from tutorlib.checking.cpp import INSPECTED, wrong_parameters
@@ -205,16 +206,16 @@ def race(sources: "Mapping[str, str | Variant]", sweep: str, **counters: str) ->
 # Models of the Hopper GEMM's time beside measurements ---------------------------------------------------------------
 
 
-def show_model(name: str, *models: Estimate) -> "DataFrame | None":
-    """A sweep's levers as a tree: measured µs, and models' estimates over it, for each shape; None if not measured."""
+def show_model(name: str, estimate: Estimate, most: int | None = None) -> "DataFrame | None":
+    """A sweep's first `most` levers as a tree: measured µs, and the estimate over it, for each shape; or None."""
 
     def rows(swept: SweepResults) -> Rows:
         found: Rows = []
-        for stack in stacks_of(swept):
+        for stack in stacks_of(swept)[:most]:
             row = {}
             for point in swept.of_kernel(stack.name):
-                ratios = " → ".join(f"×{modeled(point, estimate):.2f}" for estimate in models)
-                row[size(point.measurement.shape)] = f"{point.measurement.median_us:,.1f} µs, {ratios}"
+                ratio = f"×{modeled(point, estimate):.2f}"
+                row[size(point.measurement.shape)] = f"{point.measurement.median_us:,.1f} µs, {ratio}"
             found.append((stack.label, row))
         return found
 
@@ -244,10 +245,11 @@ def stream_k_pairs() -> list[tuple[HopperConfig, Shape, float]]:
 FEW = 10  # configurations of page 16 timed at a shape: with fewer, it ranks nothing
 
 
-def show_ranking(models: Mapping[str, Estimate], most: int = 8) -> "DataFrame":
+def show_ranking(models: Mapping[str, Estimate], most: int = 4) -> "DataFrame":
     """How much slower a model's first configuration, and the best of its first `most`, is than the fastest one.
 
-    At shapes of models of which no constant knows, among those timed there that page 16's space has.
+    At shapes of models of which no constant knows, among those timed there that page 16's space has. The first row is
+    the mean over all drawings.
     """
     import pandas
 
@@ -257,13 +259,14 @@ def show_ranking(models: Mapping[str, Estimate], most: int = 8) -> "DataFrame":
         if made == ("cooperative", 64, True, True):
             timed.setdefault(shape, []).append((config, us))
     rows: Rows = []
-    for name, estimate in models.items():
+    for name, estimate in [("drawn at random", None), *models.items()]:
         slower: dict[int, list[float]] = {1: [], most: []}
         for shape, found in timed.items():
             if len(found) >= FEW:
-                ranked = [us for _, us in sorted(found, key=lambda one: estimate(one[0], *shape))]
+                ranked = [us for _, us in sorted(found, key=lambda one: estimate(one[0], *shape) if estimate else 0)]
                 for first, losses in slower.items():
-                    losses.append(min(ranked[:first]) / min(ranked) - 1)
+                    drawn = [ranked[:first]] if estimate else combinations(ranked, first)
+                    losses.append(mean(map(min, drawn)) / min(ranked) - 1)
         row = {"shapes": f"{len(slower[1])}", "first choice: median loss": f"{median(slower[1]):.1%}"}
         for first, losses in slower.items():
             title = f"{'first choice' if first == 1 else f'best of {first}'}: 90th percentile"

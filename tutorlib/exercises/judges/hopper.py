@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import pairwise
 from math import ceil
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,7 @@ from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
 from tutorlib.measuring.results import Point, known_sweeps
-from tutorlib.models.hopper_gemm import Sm, gemm_time
+from tutorlib.models.hopper_gemm import Sm, count_waves, gemm_time, repaired_cycles, step_bytes
 from tutorlib.problems.differences import by
 from tutorlib.problems.problem import Shape
 
@@ -72,11 +73,28 @@ def far_off(shape: Shape, config: HopperConfig, limit: float, page: bool = False
 
     m, n, k = shape
     best = choose(m, n, k)
-    expected, least = (gemm_time(one, m, n, k, Sm(), True) if page else cost(one, m, n, k) for one in (config, best))
+    estimate = partial(gemm_time, sm=Sm(), step=repaired_cycles) if page else cost
+    expected, least = (estimate(one, m, n, k) for one in (config, best))
     if expected <= limit * least:
         return ""
     whose, times = "repaired" if page else "course's", f"{expected:,.1f} µs of {shown(config)}, and {least:,.1f} µs of"
     return Flaw(f"for {by(shape)} the {whose} model expects {times} {shown(best)}.", Fail.SLOW)
+
+
+def asked_of_l2(config: HopperConfig, shape: Shape) -> int:
+    """Bytes for 64 columns of A and B, by all blocks that are launched, those outside C too."""
+    rows, columns = (shape[1], shape[0]) if config.transposed else shape[:2]
+    clusters, _ = count_waves(rows, columns, config.tile, config.cluster, 1)
+    return clusters * config.cluster_size * step_bytes((*config.tile[:2], 64), config.cluster)[1]
+
+
+def greedy(shape: Shape, config: HopperConfig, lean: HopperConfig) -> str:
+    """That it asks L2 for over a tenth more than another whose cost is equal; or ""."""
+    mine, least = (asked_of_l2(one, shape) for one in (config, lean))
+    if mine <= 1.1 * least:
+        return ""
+    what = f"for {by(shape)} all blocks of {shown(config)} ask L2 for {mine:,} bytes in a step; at an equal cost"
+    return Flaw(f"{what} another configuration's ask for {least:,}.", Fail.SLOW)
 
 
 LITTLE, MUCH = 8, 20  # K tiles: an SM's idle time where stream-K loses, and where it pays
@@ -254,12 +272,14 @@ class Chosen(Part):
     drawn: others, of which no answer can have a list.
     close: without a GPU a choice loses a point if the repaired model expects more than this times the course's choice
         for a timed shape, or for one of those `told`.
+    lean: shapes at which many configurations cost the same, and the one of them that asks L2 for the fewest bytes.
     """
 
     timed: tuple[Shape, ...]
     told: tuple[Shape, ...] = ()
     drawn: tuple[Shape, ...] = ()
     close: float
+    lean: tuple[tuple[Shape, HopperConfig], ...] = ()
 
     def choice(self, answer: Answer, shape: Shape) -> HopperConfig:
         """Raises WrongKind."""
@@ -273,6 +293,9 @@ class Chosen(Part):
         limits = dict.fromkeys(self.drawn, FAR_OFF) | dict.fromkeys(self.timed, FAR_OFF_TIMED)
         if what := next(filter(None, (far_off(shape, choices[shape], limits[shape]) for shape in limits)), ""):
             return wrong(what)
+        asking = (greedy(shape, self.choice(answer, shape), best) for shape, best in self.lean)
+        if what := next(filter(None, asking), ""):
+            return Verdict(points - 1, ("right, but " + what,))
         if not device.why_not(WGMMA):  # which tells more
             return None
         near = {shape: config for shape, config in choices.items() if shape not in self.drawn}

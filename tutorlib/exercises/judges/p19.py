@@ -41,14 +41,16 @@ def gradients(answer: Served, factor: float, *tensors: "Tensor") -> Record:
     return {"the result": "a tuple of 2 tensors", "M·N·K of its products": gemm.done, **parts}
 
 
-def rounded(got: Any, exact: "Tensor", most: float) -> Record:
-    """most: of the relative error that gradients made in bf16 throughout exceed by a fourth and more."""
+ROUNDED = {"bfloat16": 0.0024, "float64": 1e-12}  # relative error: of a computation in bf16 it is 1.25 times as large
+
+
+def rounded(got: Any, exact: "Tensor", dtype: str) -> Record:
     import torch
 
     if not isinstance(got, torch.Tensor) or got.shape != exact.shape:
         return {"result": repr(got)[:200]}
     off = float((got.double() - exact).norm() / exact.norm())
-    error = "of one rounding" if off < most else f"{off:.2%} of the gradient"
+    error = "of one rounding" if off < ROUNDED[dtype] else f"{off:.2g} of the gradient"
     return {"result": str(got.dtype).removeprefix("torch."), "error": error}
 
 
@@ -58,10 +60,11 @@ def gradient_of_gate(answer: Served, grad: "Tensor", both: "Tensor") -> Record:
 
 
 def rounded_gate(answer: Served, grad: "Tensor", both: "Tensor") -> Record:
-    """19.2: the same in bf16."""
+    """19.2: its error in a dtype."""
     from tutorlib.kernels.layers import gate_gradient
 
-    return rounded(answer(grad, both), gate_gradient(grad.double(), both.double()), 0.0024)
+    dtype = str(grad.dtype).removeprefix("torch.")
+    return rounded(answer(grad, both), gate_gradient(grad.double(), both.double()), dtype)
 
 
 WIDTH = 16  # of what goes into a model
