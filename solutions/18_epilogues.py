@@ -341,6 +341,8 @@ check("18.4", tile_amax)
 # - If one thread needs two columns of the result, reorder the weights so that it gets both.
 # - Estimate an epilogue by its special functions and its bytes, relative to a tile's main loop.
 #
+# Next: [notebook 19](19_layers.ipynb) makes layers of these kernels.
+#
 # ## Test yourself
 #
 # <details><summary>1. GELU's tanh costs a GEMM with K = 4096 about 3% if the tensor cores wait for it. What does it
@@ -365,5 +367,3 @@ check("18.4", tile_amax)
 # function more.
 #
 # </details>
-#
-# Next: [notebook 19](19_layers.ipynb) makes layers of these kernels.

@@ -76,23 +76,19 @@ show_attention("together, apart", "ping-pong + overlap")
 # and P V without a wait in between; with both levers, it issues them in one turn.
 #
 # By this model, a kernel whose warpgroups run apart gains almost nothing from overlap: 26 ticks against 25. The next
-# cell prints how long each kernel takes, and how one of its blocks spends its steps, by timestamps of the SM's clock.
-# **Predict:** in the kernel *together*, no rule keeps the two warpgroups apart. Do their softmaxes run at the same
-# time?
+# cell prints how long each kernel takes, and how often both warpgroups of a block compute their softmax at the same
+# time, by timestamps of the SM's clock. **Predict:** in the kernel *together*, no rule keeps the two warpgroups apart.
+# Do their softmaxes run at the same time?
 
 # %%
 show_steps()
 
 # %% [markdown]
-# They seldom do: both softmaxes run at once in 10% of the time. Yet *together* is the slowest kernel, 992 µs against
-# 813, so the model's prediction failed. A step takes 2,976 cycles. The wgmmas of both warpgroups need 8 ticks of them,
-# 2,048 cycles. A warpgroup waits for its wgmmas during 47% of a step, computes its softmax during 38%, and does the
-# rest, such as rescaling O and rounding P, during 15%.
-#
-# *plain* waits less, 32%, but its softmaxes run at once in 30% of the time, and then share their units. *ping-pong*
-# alone ends that, but its warpgroups wait longer, 41%, and it is no faster: 865 µs. *overlap* alone is slower than
-# *plain*, 891 µs. Only both together gain: 813 µs. The timestamps cannot explain that: they slow the kernels with
-# overlap by 10% and 17%.
+# In 10% of the time only. Yet *together* is the slowest kernel, 992 µs. *plain* takes 865 µs, although its softmaxes
+# run at once in 30% of the time. *ping-pong* alone ends that, and is no faster. *overlap* alone takes 891 µs. Both
+# levers take 813 µs, 6% less than ping-pong alone: there the model fails. It counts the units' work only, not the time
+# in which a warpgroup issues, waits, or rounds P. These timestamps cannot measure that: with overlap, they slow the
+# kernels by 10% and 17%.
 #
 # You will write *ping-pong + overlap*. The roles are those of notebook 15. The producer warp loads Q once, and K and V
 # into a ring of two stages each, in the order in which a step reads them: K of a block, and then V of the block before.
@@ -327,7 +323,7 @@ my_kernel = softmax_step, step, consume
 check("23.3", my_kernel)
 
 # %% [markdown]
-# Before the first turn of all, warpgroup 1 has to pass: nobody else can.
+# One warpgroup has to pass before it takes its own first turn. Otherwise both wait for each other.
 #
 # The course's kernel is also **persistent**: a thread block takes tile after tile, and its producer warp loads the next
 # tile's Q, K and V while the consumers finish this one.
@@ -356,7 +352,8 @@ show_levers("attention_levers")
 # *overlap* brings most at head_dim 128, 7.2%, and *persistent* at 64, 10.5%. *plain* gains 6.0% at 64, but nothing at
 # 128, where it took 13% less time without a mask; this page does not explain that. Taking turns alone gains nothing at
 # 128 and loses 4.4% at 64: the turn covers S only, and P V is issued out of turn. With *overlap* a turn covers both.
-# The three levers *plain*, *ping-pong* and *overlap* together gain 7.5% and 9.6%.
+# The three levers *plain*, *ping-pong* and *overlap* together gain 7.5% and 9.6%. Your kernel's ratio was measured in
+# another run, and may differ by 1%.
 #
 # ## What to remember
 #
@@ -364,8 +361,10 @@ show_levers("attention_levers")
 #   An operand in registers is in use until its group is complete, like a stage of shared memory.
 # - Each group of wgmmas frees different resources. Issue the group that the next computation needs first, and wait for
 #   that group only.
-# - At head_dim 128, exponentials take half as many cycles as the GEMMs. Overlap within each warpgroup, with turns
-#   between the two, hides a part of them; neither lever is enough alone.
+# - At head_dim 128, exponentials take half as many cycles as the GEMMs. Overlap within each warpgroup and turns between
+#   the two hide a part of them.
+#
+# This is the last page. Next: [the contents](contents.ipynb), for pages that you skipped.
 #
 # ## Test yourself
 #
