@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 70
+#     minutes: 72
 #     summary: Epilogues as functions of values; bias, GELU and a residual; SwiGLU in one GEMM; a reduction of your own.
 # ---
 
@@ -15,7 +15,7 @@
 # > **After this page you can** write an epilogue as a function of a thread's values, view its operands as matrices,
 # > fuse a gate by reordering the weights, estimate what an epilogue costs, and write one that reduces over a block.
 # >
-# > **It takes** about 70 minutes, on any machine: without a GPU, kernels are simulated. A Hopper GPU times them.
+# > **It takes** about 72 minutes, on any machine: without a GPU, kernels are simulated. A Hopper GPU times them.
 
 # %%
 import cutlass
