@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 90
+#     minutes: 72
 #     summary: Epilogues as functions of values; bias, GELU and a residual; SwiGLU in one GEMM; a reduction of your own.
 # ---
 
@@ -15,7 +15,7 @@
 # > **After this page you can** write an epilogue as a function of a thread's values, view its operands as matrices,
 # > fuse a gate by reordering the weights, estimate what an epilogue costs, and write one that reduces over a block.
 # >
-# > **It takes** about 90 minutes, on any machine: without a GPU, kernels are simulated. A Hopper GPU times them.
+# > **It takes** about 72 minutes, on any machine: without a GPU, kernels are simulated. A Hopper GPU times them.
 
 # %%
 import cutlass
@@ -24,8 +24,8 @@ from cutlass import Float32
 from cutlass.memory import SmemAllocator
 
 from tutorlib import (
-    TensorSpec, all_sweep_results, by, check, compile_cute, opcodes, show_gate, show_gate_registers, show_layout,
-    show_source, show_sweep,
+    TensorSpec, all_sweep_results, check, compile_cute, opcodes, show_gate, show_gate_registers, show_source,
+    show_sweep,
 )  # fmt: skip
 from tutorlib.notebook.fused_kernels import (
     CONFIG, Accumulators, Fusion, make_elementwise, make_gemm, show_fused_speeds, single_buffer, with_epilogue,
@@ -36,75 +36,46 @@ from tutorlib.notebook.fused_kernels import (
 # ## Values, not memory
 #
 # A `cute.Tensor` refers to memory: a pointer and a layout. Its `.load()` returns a TensorSSA: a thread's numbers as an
-# immutable *value*, which `.store(values)` writes to a tensor. An epilogue needs:
+# immutable *value*, which `.store(values)` writes to a tensor. `x + y`, `0.5 * x` and `x > 0.0` work element by
+# element, and so do `cute.where(x > 0.0, x, y)`, `cute.math.tanh(x)` and `cute.math.exp(x)`. The next cell counts
+# their instructions for four elements. Its last line is GELU in its tanh form, the course's:
 #
-# | | |
-# |---|---|
-# | `x + y`, `0.5 * x`, `-x` | element by element; a scalar is broadcast |
-# | `x > 0.0` | a boolean per element; no branch |
-# | `cute.where(x > 0.0, x, y)` | selects, element by element |
-# | `cute.math.tanh(x)`, `exp`, `rsqrt` | of each element; `fastmath=True` makes them faster and less accurate |
-# | `x.to(BFloat16)` | converted, rounded to nearest even |
-#
-# The next cell counts instructions for four elements. ReLU is a comparison and a select.
+# > gelu(x) = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³)))
 
 # %%
 from collections import Counter
 
 MATH = {"max": r"max\.", "mul": r"mul\.f32", "add": r"add\.f32", "fma": r"fma\.", "div": r"div\."}
-MATH |= {"select": r"selp\.", "ex2": r"ex2\.", "rcp": r"rcp\.", "tanh": r"tanh\.", "branch": r"bra\b"}
+MATH |= {"select": r"selp\.", "ex2": r"ex2\.", "rcp": r"rcp\.", "tanh": r"tanh\."}
 
 
 def arithmetic(op):
-    """What the compiler makes of four elements; the one branch asks whether a thread has any."""
+    """What the compiler makes of four elements."""
     specs = [TensorSpec((512,), "fp32")] * 2
     found = Counter(opcodes(compile_cute(make_elementwise(op), specs).ptx, MATH))
     return ", ".join(f"{number} {name}" for name, number in found.items())
+
+
+def gelu(x):
+    inner = 0.7978845608028654 * (x + 0.044715 * x * x * x)
+    return 0.5 * x * (1.0 + cute.math.tanh(inner, fastmath=True))
 
 
 print("relu           ", arithmetic(lambda x: cute.where(x > 0.0, x, 0.0)))
 print("x / (1 + e⁻ˣ)  ", arithmetic(lambda x: x / (1.0 + cute.math.exp(-x))))
 print("tanh           ", arithmetic(cute.math.tanh))
 print("tanh, fast     ", arithmetic(lambda x: cute.math.tanh(x, fastmath=True)))
+print("gelu           ", arithmetic(gelu))
 
 # %% [markdown]
-# The comparison and the select have become one `max`; the branch is the kernel's own. With `fastmath`, tanh is one
-# instruction, off by up to 2⁻¹¹ of tanh's value. A `div` becomes several in machine code, among them an `rcp`.
+# A comparison and a select have become one `max`. With `fastmath`, tanh is one instruction, off by up to 2⁻¹¹ of tanh's
+# value. A `div` becomes several instructions in machine code, among them an `rcp`.
 #
 # Special functions (`tanh`, `ex2`, `rcp`) are the expensive part of an epilogue: an SM executes 128 fp32 additions or
-# multiplications per cycle, but only 16 special functions. The checks of this page allow one call of `tanh` or `exp`
-# for each result.
-#
-# **Exercise 18.1** (about 2 lines). GELU in its tanh form:
-#
-# > gelu(x) = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³)))
-#
-# Write `gelu(x)` for values in fp32; √(2/π) is 0.7978846. Some of the check's x are large: if you write tanh with
-# exponentials, what happens at x = 30?
-
-
-# %%
-def gelu(x):
-    ### BEGIN SOLUTION (about 2 lines)
-    inner = 0.7978845608028654 * (x + 0.044715 * x * x * x)
-    return 0.5 * x * (1.0 + cute.math.tanh(inner, fastmath=True))
-    ### END SOLUTION
-
-
-# %%
-check("18.1", gelu)
-
-# %%
-print("your gelu:", arithmetic(gelu))
-
-# %% [markdown]
-# At x = 30, e²ᵘ overflows to ∞, where u is tanh's argument. (e²ᵘ − 1) / (e²ᵘ + 1) is then ∞/∞, NaN; 1 − 2 / (e²ᵘ + 1)
-# is 1. As written, the formula takes tanh and seven other instructions per element. The fast tanh limits GELU's error
-# to |x| · 2⁻¹². That is 1% of GELU at x = −2, and 20% at −3, where GELU is −0.0036.
-#
-# A tile of 128×256 has 32,768 results, whose tanh takes 2,048 cycles at 16 per cycle. At their datasheet rate the
-# tensor cores take 1,024 cycles for a K tile of 64, so 65,536 with K = 4096. If the tensor cores wait for it, tanh adds
-# 3%. The seven others take 1,792 cycles, nearly 3% more if they do not overlap with tanh.
+# multiplications per cycle, but only 16 special functions. A tile of 128×256 has 32,768 results, whose tanh takes 2,048
+# cycles. At their datasheet rate the tensor cores take 1,024 cycles for a K tile of 64, so 65,536 with K = 4096. If
+# they wait for it, tanh adds 3%. GELU's seven other instructions per element take 1,792 cycles, nearly 3% more if they
+# do not overlap with tanh.
 #
 # ## Where the bias is
 #
@@ -120,32 +91,30 @@ def every_row(bias, rows):
 
 
 # %% [markdown]
-# **Exercise 18.2** (about 3 lines). A diffusion model multiplies the tokens of several images by one weight, and gives
-# each image a bias of its own. A has the first image's tokens, then the second's, and so on. Write `every_image(bias,
-# tokens)`: bias is (images, N), compact and row-major, and an image has `tokens` rows. Return the bias as a matrix of
-# shape (images · tokens, N), whose element (m, n) is the bias of row m's image in column n. Nothing is copied, and no
-# division is left for the kernel to do.
+# **Exercise 18.1** (about 3 lines). A diffusion model multiplies the tokens of several images by one weight, and gives
+# each image a bias of its own. One small GEMM computes all images' biases for three layers: a row-major matrix with a
+# row for each image and 3N columns, a third for each layer. `bias` is one layer's part of it, of shape (images, N), not
+# copied.
+#
+# A has the first image's tokens, then the second's, and so on. Write `every_image(bias, tokens)`, where an image has
+# `tokens` rows of A. Return the bias as a matrix of shape (images · tokens, N), whose element (m, n) is the bias of row
+# m's image in column n. Nothing is copied, and no division is left for the kernel to do.
 
 
 # %%
 def every_image(bias, tokens):
     ### BEGIN SOLUTION (about 3 lines)
     images, columns = bias.shape
-    layout = cute.make_layout(((tokens, images), columns), stride=((0, columns), 1))
+    layout = cute.make_layout(((tokens, images), columns), stride=((0, bias.stride[0]), 1))
     return cute.make_tensor(bias.iterator, layout)
     ### END SOLUTION
 
 
 # %%
-check("18.2", every_image)
+check("18.1", every_image)
 
 # %% [markdown]
-# A row is a pair: the token, with stride 0, and the image, with stride N. Two images of three tokens, four columns:
-
-# %%
-show_layout("((3,2),4):((0,4),1)")
-
-# %% [markdown]
+# A row is a pair: the token, with stride 0, and the image, whose stride is that of the matrix the bias is a part of.
 # The kernel around your function is notebook 10's. It partitions your matrix, called D, like C.
 #
 # ## An epilogue is a function
@@ -158,8 +127,8 @@ show_layout("((3,2),4):((0,4),1)")
 show_source(Fusion)
 
 # %% [markdown]
-# Bias and GELU are then one line. Both arguments are a thread's values in fp32; only `store` rounds, once, where
-# torch's three operators round three times. A residual, C = A · Bᵀ + D with a whole matrix D, is `acc + d`.
+# Bias and GELU are then one line. A residual, C = A · Bᵀ + D with a whole matrix D, is `acc + d`. Values are fp32 until
+# `store` rounds them, once; torch's three operators round three times.
 
 
 # %%
@@ -187,9 +156,9 @@ show_gate(32, 8)
 # In the second order, B has 8 rows of gate, then the same 8 of up, then the next 8 of gate. T0 holds the pairs g0 and
 # u0, g1 and u1.
 #
-# **Exercise 18.3** (about 1 line). Write `interleaving(features, width)`: (shape, stride) of the layout that maps a row
+# **Exercise 18.2** (about 1 line). Write `interleaving(features, width)`: (shape, stride) of the layout that maps a row
 # of the interleaved matrix to a row of gate stacked on up, where row r < features is gate's and row features + r is
-# up's. Both are tuples of three numbers, the fastest mode first. `width` divides `features`.
+# up's. `width` rows of gate and of up alternate; it divides `features`.
 
 
 # %%
@@ -200,59 +169,56 @@ def interleaving(features, width):
 
 
 # %%
-check("18.3", interleaving)
+check("18.2", interleaving)
 
 # %% [markdown]
-# In the kernel that the checks simulate, a 64×64 tile and four warps one above the other, T0 holds columns 0 to 7 and
-# T1 columns 8 to 15. Four lanes cover 32 columns, so T0's next columns are 32 to 39. The width is 32: a warp's first
-# step along N holds gate, its second up. With one atom along M, T0's accumulators and their register numbers:
+# In the kernel that the check simulates, the tile is 64×128, its four warps are one above the other, and the width is
+# 32. T0 holds columns 0 to 7 and T1 columns 8 to 15. Four lanes cover 32 columns, a *step* along N; T0's next columns
+# are 32 to 39. T0's accumulators in the first two steps, and their register numbers:
 
 # %%
 show_gate_registers()
 
 # %% [markdown]
-# **Exercise 18.4** (about 6 lines). Write `gated(tCrC)` for width 32. tCrC has a thread's accumulators, fp32 registers
-# of shape ((2, 2), atoms, (4, rest)), compact, with the first mode fastest: a pair of columns in each of two rows; the
-# atoms along M; along N the 4 atoms of a warp's step, and its steps. Return fp32 registers of shape ((2, 2), atoms, (4,
-# rest // 2)) with silu(gate) · up.
+# **Exercise 18.3** (about 7 lines). Write `gated(tCrC)`. tCrC has a thread's accumulators, fp32 registers of shape
+# ((2, 2), atoms, (n, steps)): a pair of columns in each of two rows; the atoms along M; along N the n atoms of a step,
+# and the steps. Return fp32 registers of shape ((2, 2), atoms, (n, steps // 2)) with silu(gate) · up, in the order of
+# the features. The width is that of a step. Some of the check's numbers are large.
 #
-# A tensor that begins n elements later is `cute.make_tensor(tCrC.iterator + n, layout)`; `cute.make_rmem_tensor(shape,
-# Float32)` makes new registers. Which of a thread's registers are gate, which are up, and how far is a pair apart? And
-# which form of silu is safe, if some of the check's numbers are large?
+# `cute.make_rmem_tensor(shape, Float32)` makes new registers, and `tCrC[None, None, (None, 0)]` is step 0 of tCrC.
 
 
 # %%
 def gated(tCrC):
-    ### BEGIN SOLUTION (about 6 lines)
-    pairs, atoms, (neighbors, rest) = tCrC.shape
-    half = cute.make_layout((pairs, atoms, (neighbors, rest // 2)))
-    gate = cute.make_tensor(tCrC.iterator, half).load()
-    up = cute.make_tensor(tCrC.iterator + cute.size(half), half).load()
-    result = cute.make_rmem_tensor(half.shape, Float32)
-    result.store(0.5 * gate * (1.0 + cute.math.tanh(0.5 * gate, fastmath=True)) * up)
+    ### BEGIN SOLUTION (about 7 lines)
+    pairs, atoms, (n, steps) = tCrC.shape
+    result = cute.make_rmem_tensor((pairs, atoms, (n, steps // 2)), Float32)
+    for step in range(steps // 2):
+        gate = tCrC[None, None, (None, 2 * step)].load()
+        up = tCrC[None, None, (None, 2 * step + 1)].load()
+        result[None, None, (None, step)].store(0.5 * gate * (1.0 + cute.math.tanh(0.5 * gate, fastmath=True)) * up)
     return result
     ### END SOLUTION
 
 
 # %%
-check("18.4", gated)
+check("18.3", gated)
 
 # %% [markdown]
 # g / (1 + e⁻ᵍ) is safe for large numbers: where e⁻ᵍ overflows to ∞, the result is −0. g · eᵍ / (1 + eᵍ) becomes NaN
 # where eᵍ overflows. Both take two special functions, `ex2` and the division's `rcp`. The course uses a third form, g/2
-# · (1 + tanh(g/2)), with one. Its error is up to |g| · 2⁻¹², which exceeds bf16's largest rounding error below g ≈
-# −2.8.
+# · (1 + tanh(g/2)), with one; its error is up to |g| · 2⁻¹².
 #
 # The width is 8 on Hopper. There a wrapper copies 8 accumulators of gate and the 8 of up into registers of shape
-# ((2, 2), 2, (1, 2)) and calls your function: gate is again the first half.
+# ((2, 2), 2, (1, 2)), two steps, and calls your function.
 #
 # ## What the epilogues cost
 #
 # In a *cooperative* kernel the tensor cores wait for the epilogue, so your estimates should hold. In *ping-pong*, one
 # warpgroup's epilogue runs under the other's main loop, and should cost nothing. A residual needs D's bytes, at 4.2
 # TB/s; a gated epilogue saves half of C's, and takes one tanh for two accumulators (N counts gate and up). **Predict**
-# which of these estimates fails. The next cell prints them beside the time that each epilogue adds to the plain GEMM
-# *in the same configuration*, measured in turn. Compare times only between equal tiles:
+# which estimate is furthest off. The next cell prints them beside the time that each epilogue adds to the plain GEMM
+# *in the same configuration*, measured in turn:
 
 
 # %%
@@ -261,41 +227,34 @@ def estimates(shape, plain_us):
     tile = 1024 * k / 64  # cycles of a 128×256 tile's main loop
     tanh, other = 128 * 256 / 16 / tile, 128 * 256 / 128 / tile  # one for each accumulator
     matrix = 2 * m * n / 4.2e6 / plain_us  # C or D, read or written
-    return {
+    return {  # without the other instructions, and with them
         "bias + GELU, cooperative": (tanh, tanh + 8 * other),  # the eighth adds the bias
         "residual, cooperative": (matrix,),
-        "gate · up, cooperative": (-matrix / 2,),
-        "SwiGLU, cooperative": (tanh / 2 - matrix / 2,),
+        "gate · up, cooperative": (-matrix / 2, other / 2 - matrix / 2),
+        "SwiGLU, cooperative": (tanh / 2 - matrix / 2, tanh / 2 + 2 * other - matrix / 2),
     }
 
 
-TILES = {"bias + GELU, ping-pong": "128×192", "residual, ping-pong": "128×128", "residual by TMA, ping-pong": "128×128"}
 (h200,) = (swept for swept in all_sweep_results("fused_epilogues") if swept.gpu == "NVIDIA H200")
-for point in sorted(h200.points, key=lambda point: point.measurement.shape):
+for point in h200.at((4096, 14336, 4096)):
     timed, (kernel, other) = point.measurement, point.name.split(", beside ")
-    estimate = " to ".join(f"{part:+.1%}" for part in estimates(timed.shape, timed.baseline_us).get(kernel, (0,)))
-    kernel = f"{kernel:27} {TILES.get(kernel, '128×256')}"
-    added = f"{1 / timed.ratio - 1:+.1%} ±{timed.spread / 2:.1%}"
     if other == "the plain GEMM":
-        print(f"{by(timed.shape):16} {kernel} {timed.median_us:5.0f} µs, estimate {estimate:14} measured {added}")
-    else:
-        print(f"{by(timed.shape):16} {kernel} beside *{other}*: {added}")
+        estimate = " to ".join(f"{part:+.1%}" for part in estimates(timed.shape, timed.baseline_us).get(kernel, (0,)))
+        added = f"{1 / timed.ratio - 1:+.1%} ±{timed.spread / 2:.1%}"
+        print(f"{kernel:27} {timed.median_us:4.0f} µs, estimate {estimate:14} measured {added}")
 
 # %% [markdown]
-# GELU is within its range, the gated epilogues within 0.4 points of their estimates. *gate · up*, SwiGLU without silu,
-# shows the saved stores alone; with its tanh, SwiGLU is still faster than the plain GEMM. Ping-pong hides all of GELU
-# but 1.1% and 0.4%.
+# GELU is within its range, the gated epilogues within 0.2 points of theirs. *gate · up*, SwiGLU without silu, shows the
+# saved stores alone; with its tanh, SwiGLU is still faster than the plain GEMM. Ping-pong hides all of GELU but 1.1%.
 #
-# The residual fails. It costs 1.6 and 1.8 times D's bytes in a cooperative kernel, and 3.9% and 2.0% in ping-pong,
-# where it should cost nothing. Do the tensor cores wait for the latency of its loads, which an epilogue issues when the
-# accumulators are ready? In *by TMA* each warp loads its share of a tile of D before that tile's main loop, into the
-# buffers from which C leaves later. Compared with the same kernel that loads D in its epilogue, it takes 1.8% and 0.9%
-# less: loading early, by TMA, saves a little less than half of the cost.
+# The residual is furthest off: 7.7% in place of 4.7%, and 3.9% under a main loop, where it should cost nothing. An
+# epilogue issues the loads of D when the accumulators are ready. In *by TMA* each warp loads its share of D's tile
+# before that tile's main loop, into the buffers from which C leaves later. That costs 2.1%, so nearly half of the 3.9%
+# is waiting for late loads. A matrix operand costs more than its bytes.
 #
-# The next table has the configurations that the course's model chose, such as a 128×176 ping-pong tile for GELU at
-# 4096×14336×4096, beside torch.compile, cuBLAS and cuBLASLt's own epilogue. For a residual, *cuBLAS* is `torch.addmm`,
-# which first copies D to C; *cuBLAS in place* is `d.addmm_`, where D may be overwritten. Above 1 the fused kernel is
-# faster.
+# The next table has the configurations that the course's model chose, beside torch.compile, cuBLAS and cuBLASLt's own
+# epilogue. For a residual, *cuBLAS* is `torch.addmm`, which first copies D to C; *cuBLAS in place* is `d.addmm_`, where
+# D may be overwritten. Above 1 the fused kernel is faster.
 
 # %%
 show_sweep("fused_rivals")
@@ -306,14 +265,11 @@ show_sweep("fused_rivals")
 # the copy: cuBLAS in place is 6% faster at 4096×14336×4096, and level at 8192³. So fuse what saves a pass over C, and
 # leave a residual that may be overwritten to cuBLAS.
 #
-# On a Hopper GPU, the next cell times your own `bias_gelu` and `gated` at 4096×14336×4096, each in turn with one rival
-# per row:
+# On a Hopper GPU, the next cell times your `gated`, and the GELU above, at 4096×14336×4096, each in turn with the
+# course's kernel:
 
 # %%
-gelu_kernel, gate_kernel = with_epilogue(bias_gelu), with_gate(gated)
-
-# %%
-show_fused_speeds(gelu_kernel, gate_kernel)
+show_fused_speeds(with_epilogue(bias_gelu), with_gate(gated))
 
 # %% [markdown]
 # ## An epilogue of your own
@@ -322,45 +278,41 @@ show_fused_speeds(gelu_kernel, gate_kernel)
 # over: in time for the scale of the next training step (*delayed scaling*). Each block finds the maximum of its tile,
 # and a second, tiny kernel reduces these.
 #
-# **Exercise 18.5** (about 20 lines). From an empty cell, write `tile_amax(a, b, amax)`, a `@cute.jit` host function,
-# and the epilogue of its kernel, also `@cute.jit`. a is (M, K) and b (N, K), both bf16. `amax` is fp32 and has one
-# element for each 64×64 tile of A · Bᵀ, (tiles along M, tiles along N): the largest |element| of the tile. C is not
-# stored. A warp reduces by shuffles, at most five. Apart from the main loop's barriers, a block may use one. At hand:
+# **Exercise 18.4** (about 17 lines). From an empty cell, write `tile_amax(a, b, amax)`, a `@cute.jit` host function,
+# and the epilogue of its kernel, also `@cute.jit`. a is (M, K) and b (N, K), both bf16. `amax` is fp32, compact and
+# row-major, and has one element for each 64×64 tile of A · Bᵀ, (tiles along M, tiles along N): the largest |element| of
+# the tile. C is not stored. Apart from the main loop's barriers, a block may use one. At hand:
 #
 # | | |
 # |---|---|
 # | `make_gemm(CONFIG, single_buffer, epilogue=f)` | notebook 10's host function (a, b, c); each thread calls f(acc) |
 # | `acc: Accumulators` | of one of 128 threads, which compute a 64×64 tile |
-# | `acc.tCrC` | the thread's accumulators, 0 outside the matrix (after a bias they would not be) |
-# | `x.reduce(cute.ReductionOp.MAX, 0.0, reduction_profile=0)` | the largest of a thread's values, at least 0.0 |
-# | `gC = acc.gC` | the block's tile of c; take it out first: inside an `if`, `acc.gC[…] = …` assigns to `acc` |
-# | `cute.arch.shuffle_sync_bfly(x, offset=n)` | x of the lane whose number is the own one XOR n |
+# | `acc.tCrC` | the thread's accumulators, 0 outside the matrix |
+# | `x.reduce(cute.ReductionOp.MAX, 0.0, 0)` | the largest of a thread's values x, at least 0.0 |
+# | `cute.arch.warp_reduction_max(x)` | the largest x of a warp's lanes, by five shuffles; all lanes get it |
 # | `cute.arch.fmax(x, y)` | the larger of two numbers |
 # | `SmemAllocator().allocate_tensor(Float32, layout, byte_alignment=16)` | in shared memory, apart from sA and sB |
+# | `gC = acc.gC` | the block's tile of c; take it out before an `if`: in it, `acc.gC[…] = …` is an error |
 # | `cute.arch.thread_idx()`, `cute.arch.sync_threads()` | as in notebook 02 |
 #
-# Two questions first. `make_gemm` takes a c of shape (M, N), rounded up to whole tiles if you like, and gives each
-# block its tile of it. M and N may be nested, such as (64, tiles): which layout over amax's memory has one address for
-# all elements of a tile? And four warps find four maxima: who writes them where, who reads them, and what separates the
-# two?
+# `make_gemm` takes a c of M × N elements, each rounded up to whole tiles if you like, and gives each block its tile of
+# it. A mode of c may be nested, such as (64, tiles).
 
 
 # %%
 # tile_amax(a, b, amax): a (M, K), b (N, K) in bf16, amax (tiles along M, tiles along N) in fp32.
-### BEGIN SOLUTION (about 20 lines)
+### BEGIN SOLUTION (about 17 lines)
 @cute.jit
 def largest(acc: Accumulators):
     thread, _, _ = cute.arch.thread_idx()
     values, gC = acc.tCrC.load(), acc.gC
     partial = SmemAllocator().allocate_tensor(Float32, cute.make_layout(4), byte_alignment=16)
     mine = cute.where(values < 0.0, -values, values).reduce(cute.ReductionOp.MAX, 0.0, 0)
-    for step in cutlass.range_constexpr(5):
-        mine = cute.arch.fmax(mine, cute.arch.shuffle_sync_bfly(mine, offset=1 << step))
-    partial[thread // 32] = mine
+    partial[thread // 32] = cute.arch.warp_reduction_max(mine)
     cute.arch.sync_threads()
-    for warp in cutlass.range_constexpr(4):
-        mine = cute.arch.fmax(mine, partial[warp])
     if thread == 0:
+        for warp in cutlass.range_constexpr(4):
+            mine = cute.arch.fmax(mine, partial[warp])
         gC[0] = mine
 
 
@@ -376,7 +328,7 @@ def tile_amax(a: cute.Tensor, b: cute.Tensor, amax: cute.Tensor):
 
 
 # %%
-check("18.5", tile_amax)
+check("18.4", tile_amax)
 
 # %% [markdown]
 # With strides of 0, all elements of a tile have one address, so thread 0 may write any of them. Each warp writes its
@@ -387,8 +339,7 @@ check("18.5", tile_amax)
 # - An epilogue is a function of values in registers, and rounding comes last.
 # - Partition an operand's matrix like C; a stride of 0 turns a vector into a matrix.
 # - If one thread needs two columns of the result, reorder the weights so that it gets both.
-# - Estimate an epilogue by its special functions and its bytes, relative to a tile's main loop. A matrix operand costs
-#   more.
+# - Estimate an epilogue by its special functions and its bytes, relative to a tile's main loop.
 #
 # Next: [notebook 19](19_layers.ipynb) makes layers of these kernels.
 #

@@ -193,7 +193,6 @@ PICTURES = {
     "a block's loop": lambda: tutorlib.show_attention_loop([(1, 3), (2, 0), (5, 4)], [(2, 4), (1, 0), (3, 5)]),
     "an older GPU": lambda: tutorlib.show_machine("NVIDIA A100-SXM4-80GB"),
     "a wgmma's accumulators": tutorlib.show_wgmma,
-    "a wgmma's A operand": lambda: tutorlib.show_wgmma(32, lambda row, column: (4 * (row % 8), column // 16, 0)),
     "gate and up": lambda: tutorlib.show_gate(32, 8),
     "registers of gate and up": tutorlib.show_gate_registers,
     "shares of ranks": tutorlib.show_shards,

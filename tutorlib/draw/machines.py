@@ -1,6 +1,6 @@
 """Pictures of the machine: a GPU's SMs, Hopper's units, Blackwell's tensor memory and pairs of blocks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -144,22 +144,19 @@ def arrow(axes: Axes, points: Sequence[tuple[int, int]], words: tuple[int, int],
     axes.text(*words, says, ha="center", va="bottom", size=8, color=INK, linespacing=1.15)
 
 
-Operand = Callable[[int, int], tuple[int, int, int]]  # row, column → thread, K block, element
-
-
-def show_wgmma(columns: int = 64, operand: Operand | None = None) -> Picture:
-    """A warpgroup's 64 × `columns` accumulators, or A operand, by thread: in 8 × 8 blocks, and one of these."""
+def show_wgmma(columns: int = 64) -> Picture:
+    """A warpgroup's 64 × `columns` accumulators, by thread: in 8 × 8 blocks, and one of these."""
     pieces = columns // 8
     whole = CellGrid(
-        f"64 × {columns} in 8 × 8 blocks: warp, {'K block, elements' if operand else 'registers'}",
-        [[registers(row, n, operand) for n in range(pieces)] for row in range(8)],
+        f"64 × {columns} in 8 × 8 blocks: warp, registers",
+        [[registers(row, n) for n in range(pieces)] for row in range(8)],
         [[category(row // 2)] * pieces for row in range(8)],
         [f"{8 * row}" for row in range(8)],
         [f"{8 * n}" for n in range(pieces)],
         {row: 2.0 for row in (2, 4, 6)},
     )
     block = CellGrid(
-        f"8 × 8 of them: lane, which of its two {'elements' if operand else 'registers'}",
+        "8 × 8 of them: lane, which of its two registers",
         [[f"T{4 * row + column // 2}\n{column % 2}" for column in range(8)] for row in range(8)],
         [[category(4 * row + column // 2) for column in range(8)] for row in range(8)],
         [str(row) for row in range(8)],
@@ -168,11 +165,8 @@ def show_wgmma(columns: int = 64, operand: Operand | None = None) -> Picture:
     return figure([whole, block])
 
 
-def registers(row: int, column: int, operand: Operand | None = None) -> str:
-    """The warp and the two registers that hold the 8 × 8 block at this row and column of blocks; or the elements."""
-    if operand:
-        thread, k_block, element = operand(8 * row, 8 * column)
-        return f"W{thread // 32} K{k_block}\nE{element},{element + 1}"
+def registers(row: int, column: int) -> str:
+    """The warp and the two registers that hold the 8 × 8 block at this row and column of blocks."""
     first = 4 * column + 2 * (row % 2)
     return f"W{row // 2}\nR{first},{first + 1}"
 

@@ -142,24 +142,22 @@ class Simulated:
 
 
 def show_fused_speeds(gelu_kernel: Callable[..., Any], gate_kernel: Callable[..., Any]) -> "DataFrame | None":
-    """The reader's two kernels, timed on this machine's Hopper GPU beside the course's epilogues and torch's ways."""
+    """The reader's two kernels, timed on this machine's Hopper GPU beside the course's."""
     import pandas
 
     if reason := device.why_not(WGMMA):
         print(f"not timed: {reason}")
         return None
-    gelu, swiglu = linear_gelu(), linear_swiglu(PIECE)
-
     rows = {}
     for name, kernel, problem, course in (
-        ("bias + GELU", gelu_kernel, gelu, lambda c, a, b, bias: launch_fused(BIAS_GELU, a, b, bias, c)),
-        ("SwiGLU", gate_kernel, swiglu, lambda c, a, gate_up: launch_fused(SWIGLU, a, gate_up, None, c)),
+        ("bias + GELU", gelu_kernel, linear_gelu(), lambda c, a, b, bias: launch_fused(BIAS_GELU, a, b, bias, c)),
+        ("SwiGLU", gate_kernel, linear_swiglu(PIECE), lambda c, a, gate_up: launch_fused(SWIGLU, a, gate_up, None, c)),
     ):
-        for beside in (problem, replace(problem, baseline=course, baseline_name="the course's")):
-            measured = measure(beside, HostLauncher(kernel), TIMED)
-            rows[name, beside.baseline_name] = {"your µs": f"{measured.median_us:,.1f}", "speed": show_ratio(measured)}
-    index = pandas.MultiIndex.from_tuples(rows, names=["your kernel", "baseline"])
-    return pandas.concat({device.need_gpu().name: pandas.DataFrame(list(rows.values()), index=index)}, axis="columns")
+        beside = replace(problem, baseline=course, baseline_name="the course's")
+        measured = measure(beside, HostLauncher(kernel), TIMED)
+        rows[name] = {"your µs": f"{measured.median_us:,.1f}", "beside the course's": show_ratio(measured)}
+    table = pandas.DataFrame.from_dict(rows, orient="index")
+    return pandas.concat({device.need_gpu().name: table}, axis="columns")
 
 
 def show_layer_speeds(make: Callable[[LlamaMLP], torch.nn.Module]) -> None:

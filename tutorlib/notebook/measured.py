@@ -231,27 +231,20 @@ def lever_rows(swept: SweepResults) -> Rows:
 
 
 def show_steps() -> "DataFrame | None":
-    """Times of attention kernels, and the parts of a step of both warpgroups of one block, by the SM's clock."""
+    """Times of attention kernels, and how often both warpgroups of a block compute their softmax."""
     import pandas
 
     for swept in known_sweeps("attention_levers"):
         if found := swept.facts.get("steps"):
             print(f"{swept.gpu}, {swept.date}, without a mask:")
-            rows = {}
-            for name, seen in found.items():
-                shown = [at for steps in seen["shown"] for at in steps[:-1]]
-                cycles = sum(steps[-1][0] - steps[0][0] for steps in seen["shown"])
-                waits = sum(ready - begun + added - softmax for begun, ready, softmax, added, _ in shown) / cycles
-                computes = sum(softmax - ready for _, ready, softmax, *_ in shown) / cycles
-                rows[name] = {
+            rows = {
+                name: {
                     "time": f"{seen['us']:.0f} µs",
                     "with timestamps": f"{seen['stamped_us'] / seen['us'] - 1:+.0%}",
                     "both softmaxes at once": f"{seen['both']:.1%}",
-                    "cycles of a step": f"{cycles / len(shown):,.0f}",
-                    "waits for its wgmmas": f"{waits:.0%}",
-                    "softmax": f"{computes:.0%}",
-                    "the rest": f"{1 - waits - computes:.0%}",
                 }
+                for name, seen in found.items()
+            }
             return pandas.DataFrame.from_dict(rows, orient="index")
     print("Nothing was measured yet: `tutor sweep attention_levers` on a Hopper GPU does it.")
     return None

@@ -30,21 +30,6 @@ def by_torch_compile(function: "Callable[..., Any]") -> "Callable[..., Any]":
     return torch.compile(function, dynamic=False)
 
 
-# Element by element ---------------------------------------------------------------------------------------------
-
-
-def gelu() -> Problem:
-    """y = GELU(x), by tanh, both (N,) in fp32; x is so large here and there that e^x is not."""
-    return Problem(
-        name="gelu",
-        dims="N",
-        inputs=(Operand("x", "N", "fp32", scale=30.0),),
-        output=Operand("y", "N", "fp32"),
-        reference=gelu_of,
-        bound=lambda result, inputs, out: TANH * inputs[0].abs(),  # tanh's share is half of it
-    )
-
-
 # GEMMs ----------------------------------------------------------------------------------------------------------
 
 
@@ -81,11 +66,15 @@ def linear_gelu() -> Problem:
 
 
 def of_images() -> Problem:
-    """`linear_gelu` of G images with M / G rows each, where bias (G, N) has a row for each image; (M, N, K, G)."""
+    """`linear_gelu` of G images with M / G rows each; (M, N, K, G, W).
+
+    bias (G, W) has a row for each image, whose columns N to 2N are added.
+    """
     alone = linear_gelu()
 
     def by_row(a: "Tensor", b: "Tensor", bias: "Tensor") -> "tuple[Tensor, Tensor, Tensor]":
-        return a, b, bias.repeat_interleave(len(a) // len(bias), 0)
+        n = len(b)
+        return a, b, bias[:, n : 2 * n].repeat_interleave(len(a) // len(bias), 0)
 
     def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: Any) -> "Tensor":
         assert alone.bound is not None
@@ -94,8 +83,8 @@ def of_images() -> Problem:
     return replace(
         alone,
         name="linear_gelu_of_images",
-        dims="MNKG",
-        inputs=(*alone.inputs[:2], Operand("bias", "GN", "bf16")),
+        dims="MNKGW",
+        inputs=(*alone.inputs[:2], Operand("bias", "GW", "bf16")),
         reference=lambda *inputs: alone.reference(*by_row(*inputs)),
         bound=bound,
         flops=lambda shape: alone.flops(shape[:3]),

@@ -10,23 +10,19 @@ from tutorlib.checking.part import Filled, HostFunction
 # Kernels around an answer that is one of their functions --------------------------------------------------------------
 
 
-def elementwise(filled: Filled) -> HostFunction:
-    from tutorlib.kernels.ampere.fused import make_elementwise
-
-    return make_elementwise(filled["op"])
-
-
 def with_bias_matrix(filled: Filled) -> HostFunction:
     from cutlass import cute
 
     from tutorlib.kernels.ampere.fused import Fusion, bias_gelu, make_fused
 
     def as_matrix(bias: cute.Tensor, rows: int) -> cute.Tensor:
-        images, columns = bias.shape
-        tokens = rows // images
-        got = require_extents(filled["as_matrix"](bias, tokens), (rows, columns))
+        """bias: (images, the columns of three layers), of which the answer is given the second's."""
+        images, every = bias.shape
+        tokens, columns = rows // images, every // 3
+        layer = cute.make_tensor(bias.iterator + columns, cute.make_layout((images, columns), stride=(every, 1)))
+        got = require_extents(filled["as_matrix"](layer, tokens), (rows, columns))
         for row, column in ((1, 0), (0, 1), (tokens - 1, 0), (tokens, 0), (tokens, 1)):
-            at, wanted = cute.crd2idx((row, column), got.layout), row // tokens * columns + column
+            at, wanted = cute.crd2idx((row, column), got.layout), row // tokens * every + column
             if isinstance(at, int) and at != wanted:
                 what = f"with {tokens} tokens an image, element {(row, column)} of its matrix is at offset {at}"
                 raise ValueError(f"{what} of the bias; it should be at offset {wanted}")
@@ -38,13 +34,14 @@ def with_bias_matrix(filled: Filled) -> HostFunction:
 def with_gate(filled: Filled) -> HostFunction:
     from cutlass import cute
 
+    from tutorlib.kernels.ampere.config import GemmConfig
     from tutorlib.kernels.ampere.fused import make_gated
 
     def activate(tCrC: cute.Tensor) -> cute.Tensor:
         pairs, atoms, (neighbors, rest) = tCrC.shape
         return require_extents(filled["activate"](tCrC), (pairs, atoms, (neighbors, rest // 2)))
 
-    return make_gated(activate)
+    return make_gated(activate, GemmConfig((64, 128, 32), (4, 1)))  # four of a warp's steps along N
 
 
 def require_extents(got: Any, wanted: tuple[Any, ...]) -> Any:
