@@ -34,10 +34,8 @@ IN_BRIEF = {  # a rung → its label in README
 }
 
 
-def gemm_ladder(
-    everything: Sequence[SweepResults] | None = None, up_to: str = "16", rungs: Sequence[str] = ()
-) -> Figure:
-    """Speed over square sizes, and as a fraction of cuBLAS's, of rungs up to a notebook, "10" to "16".
+def gemm_ladder(everything: Sequence[SweepResults] | None = None, rungs: Sequence[str] = ()) -> Figure:
+    """Speed over square sizes, and as a fraction of cuBLAS's, of the GEMM notebooks' kernels.
 
     For each GPU a row with the rungs of mma.sync and, where it has that, one with those of WGMMA: of each family the
     first rung and the last three. mma.sync's row also has the rate of these instructions alone. rungs: one row of
@@ -50,10 +48,10 @@ def gemm_ladder(
         (family, part)
         for swept in everything
         for family, belongs in families.items()
-        if (part := ends_of_family(swept, belongs, up_to)).points
+        if (part := ends_of_family(swept, belongs)).points
     ]
     if not rows:
-        raise NoData(f"no rung up to notebook {up_to} was measured: `tutor sweep gemm_rungs` does it")
+        raise NoData("no rung was measured: `tutor sweep gemm_rungs` does it")
     figure = Figure(figsize=(13, 4.6 * len(rows)), layout="constrained")
     speeds = []
     for (speed, ratio), (family, part) in zip(figure.subplots(len(rows), 2, squeeze=False), rows, strict=True):
@@ -98,9 +96,9 @@ def with_newer(swept: SweepResults) -> SweepResults:
     return swept
 
 
-def ends_of_family(swept: SweepResults, belongs: Callable[[str], bool], up_to: str) -> SweepResults:
-    """The sweep with the first rung of a family and its last three up to a notebook."""
-    names = [name for name in swept.names if belongs(name) and name[:2] <= up_to]
+def ends_of_family(swept: SweepResults, belongs: Callable[[str], bool]) -> SweepResults:
+    """The sweep with the first rung of a family and its last three."""
+    names = [name for name in swept.names if belongs(name)]
     shown = {*names[:1], *names[-3:]}
     return replace(swept, points=tuple(point for point in swept.points if point.name in shown))
 
