@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 80
+#     minutes: 68
 #     summary: Kernels of a few lines that name blocks and tiles, and no threads; up to a softmax of rows of any length.
 # ---
 
@@ -16,19 +16,16 @@
 # launches your kernel where there is a GPU, for which cuTile needs driver 580 or newer (CUDA 13).
 #
 # > **After this page you can** write a kernel in tiles, choose the values that pad a tile beyond an array's edge,
-# > reduce a tile, compute a softmax of rows of any length, and launch your kernel so that its blocks fill the GPU.
+# > compute a softmax of rows of any length, and launch your kernel so that its blocks fill the GPU.
 # >
-# > **It takes** about 80 minutes, on any machine.
+# > **It takes** about 68 minutes, on any machine.
 
 # %%
-from contextlib import suppress
-
 import cuda.tile as ct
 import torch
 
 from tutorlib import (
-    TensorSpec, Timeline, check, compile_cutile, explore_tile_space, run, run_host, show_blocks, show_rescaling,
-    show_speeds, show_timeline,
+    TensorSpec, check, compile_cutile, explore_tile_space, run, run_host, show_rescaling, show_speeds,
 )  # fmt: skip
 
 # %% [markdown]
@@ -49,14 +46,8 @@ from tutorlib import (
 explore_tile_space()
 
 # %% [markdown]
-# `ct.Constant` marks a parameter that is known when the kernel is compiled, as tile shapes must be. Each block works on
-# the tile that has the block's own index:
-
-# %%
-show_blocks((6, 8), (2, 4))
-
-# %% [markdown]
-# Before you run the cell: which numbers does block (1, 0) move?
+# `ct.Constant` marks a parameter that is known when the kernel is compiled, as tile shapes must be. Below, each block
+# works on the tile that has the block's own index. Before you run the cell: which numbers does block (1, 0) move?
 
 
 # %%
@@ -75,11 +66,9 @@ print(report.blocks, "blocks ran;", "y is 2x:", torch.equal(y, 2 * x))
 # %% [markdown]
 # Block (1, 0) moved rows 2 and 3 of columns 0 to 3.
 #
-# Replace the line `raise ct.static_exception(...)`; it is there because a kernel cannot contain an ordinary `raise`.
-#
 # **Exercise 06.1** (about 3 lines). Write the kernel `transpose(x, y, tm, tn)`: y[n, m] = x[m, n]. Block (i, j) has
 # tile (i, j) of x, of shape (tm, tn), and tiles at the end may extend past the edge. `ct.transpose(tile)` exchanges the
-# axes of a tile.
+# axes of a tile. Replace the whole `raise` line; a kernel cannot contain an ordinary `raise`.
 
 
 # %%
@@ -131,60 +120,6 @@ def look(x):
 report = run(look, (1,), (torch.arange(6.0),))
 
 # %% [markdown]
-# ## A block may loop over tiles
-#
-# `ct.num_tiles(x, axis, shape)` is the number of tiles along an axis, and an ordinary `for` loop visits them. To
-# accumulate, a block needs **reductions**, which combine the elements of a tile into a smaller one: `ct.sum(tile, 1)`
-# and `ct.max(tile, 1)` reduce along axis 1 and remove it; without an axis they reduce the whole tile.
-# `ct.zeros(shape, dtype)` makes a tile, and `tile.astype(dtype)` converts one.
-#
-# `x` below is bf16. **Predict**: 1 + 256 + 1 + 1 is 259. What does bf16 give, with its 8 significant bits, if each
-# sum is rounded? The interpreter adds the halves of a row: (1 + 1) + (256 + 1). For a whole tile it then adds the rows.
-
-
-# %%
-@ct.kernel
-def reduce(x):
-    tile = ct.load(x, (0, 0), (2, 4))
-    print("tile:             ", tile)
-    print("max along axis 1: ", ct.max(tile, 1))
-    print("sum along axis 1: ", ct.sum(tile, 1))
-    print("sum of all:       ", ct.sum(tile))
-    print("in fp32, by axis: ", ct.sum(tile.astype(ct.float32), 1))
-
-
-report = run(reduce, (1,), (torch.tensor([[1, 256, 1, 1], [1, 2, 3, 4]]).bfloat16(),))
-
-# %% [markdown]
-# A reduction keeps the dtype of its tile, and from 256 to 512 bf16 has only the even numbers. So convert first, and
-# accumulate in fp32: keep numbers narrow in memory and wide in arithmetic.
-#
-# **Exercise 06.2** (about 6 lines). Write the kernel `row_sums(x, sums, tm, tn)`: sums[m] = Σₙ x[m, n], where x is bf16
-# and sums fp32. Block i owns the tm rows from i·tm on, reads each of their elements once, in tiles of (tm, tn), and
-# stores its sums once. No rounding to bf16 may reach the sums, and nothing from beyond the end of a row.
-
-
-# %%
-@ct.kernel
-def row_sums(x, sums, tm: ct.Constant[int], tn: ct.Constant[int]):
-    ### BEGIN SOLUTION (about 6 lines)
-    i = ct.bid(0)
-    total = ct.zeros((tm,), ct.float32)
-    for j in range(ct.num_tiles(x, 1, (tm, tn))):
-        tile = ct.load(x, (i, j), (tm, tn), padding_mode=ct.PaddingMode.ZERO)
-        total += ct.sum(tile.astype(ct.float32), 1)
-    ct.store(sums, (i,), total)
-    ### END SOLUTION
-
-
-# %%
-check("06.2", row_sums)
-
-# %% [markdown]
-# The padding of a sum is 0. (On Hopper, cuda-tile 1.7.0 stores such sums by TMA, in whole units of 16 bytes, and writes
-# past the end of an array whose length is no multiple of that. So give `sums` a multiple of 4 elements, as the check
-# does.)
-#
 # ## The launch
 #
 # You do not call a kernel; the host *launches* it:
@@ -217,8 +152,11 @@ print("y is 2x:", torch.equal(y, 2 * x))
 # softmax(x)ₙ = exp(xₙ) / Σ exp(xₖ) for every row. exp(89) overflows fp32, so every softmax subtracts the row's maximum
 # first; the factor exp(-max) cancels.
 #
+# `ct.sum(tile, axis)` and `ct.max(tile, axis)` combine a tile's elements along an axis and remove it, unless you add
+# `keepdims=True`; without an axis they combine the whole tile. Shapes broadcast as in NumPy.
+#
 # Below, block i computes row i in one tile, whose width is the smallest power of two that holds the row. The padding
-# must affect neither maximum nor sum: -∞ is below every element, and exp(-∞) is 0. Shapes broadcast as in NumPy.
+# must affect neither maximum nor sum: -∞ is below every element, and exp(-∞) is 0.
 
 
 # %%
@@ -238,12 +176,12 @@ print("y is the softmax of x:", torch.allclose(y, x.softmax(1)))
 # ## A row longer than a tile
 #
 # A tile that holds a whole row lives in registers, and a row of 65,536 floats does not fit: an SM, one of an H200's 132
-# processors, has exactly that many. So a block must loop over its row. Read literally, the formula needs three passes:
-# for the maximum, the sum, and the results.
+# processors, has exactly that many, and would have none left. So a block must loop over its row. Read literally, the
+# formula needs three passes: for the maximum, the sum, and the results.
 #
 # Can the first two be one? In the picture, a row of twelve elements arrives in three tiles, one color each. A bar is
-# exp(x - m), where m is the largest element *so far*. When a tile brings a larger m, all earlier bars were computed
-# with the old one.
+# exp(x - m), where m is the largest element *so far*. When a tile brings a larger m, all earlier bars are too
+# tall: they were computed with the old one.
 
 # %%
 show_rescaling([1.0, 0.2, 1.5, 0.7, 0.9, 1.4, 1.3, 0.1, 1.8, 0.6, 2.0, 2.9], 4)
@@ -256,19 +194,20 @@ show_rescaling([1.0, 0.2, 1.5, 0.7, 0.9, 1.4, 1.3, 0.1, 1.8, 0.6, 2.0, 2.9], 4)
 # So a block keeps only their sum, which shrinks by the same factor. This is the **online softmax** ([Milakov and
 # Gimelshein, 2018](https://arxiv.org/abs/1805.02867)), and FlashAttention is built on it.
 #
-# **Exercise 06.3** (about 8 lines). Write the kernel `long_softmax(x, y, tile)`: block i computes row i, of any length,
-# in tiles of shape (1, tile); x and y are fp32. It loads each element of the row twice, no more. The running maximum
-# and sum have the shape (1, 1), as do `ct.max(part, 1, keepdims=True)` and `ct.sum(…)`. `ct.maximum` compares two
-# tiles.
+# **Exercise 06.2** (about 10 lines). Write the kernel `long_softmax(x, y, tile)`: block i computes row i, of any
+# length, in tiles of shape (1, tile); x and y are fp32. It loads each element of the row twice, no more. Some elements
+# of x may be -∞, as where attention masks a key, but not a whole row. `ct.num_tiles(x, axis, shape)` is the number of
+# tiles along an axis, and an ordinary `for` loop visits them. `ct.full(shape, value, ct.float32)` makes a tile,
+# `ct.maximum` compares two.
 
 
 # %%
 @ct.kernel
 def long_softmax(x, y, tile: ct.Constant[int]):
     i = ct.bid(0)
-    largest = ct.full((1, 1), float("-inf"), ct.float32)
-    total = ct.zeros((1, 1), ct.float32)
-    ### BEGIN SOLUTION (about 8 lines)
+    ### BEGIN SOLUTION (about 10 lines)
+    largest = ct.full((1, 1), -3.4e38, ct.float32)  # below every element but -∞: exp(-∞ - largest) is 0
+    total = ct.full((1, 1), 0.0, ct.float32)
     for j in range(ct.num_tiles(x, 1, (1, tile))):
         part = ct.load(x, (i, j), (1, tile), padding_mode=ct.PaddingMode.NEG_INF)
         new = ct.maximum(largest, ct.max(part, 1, keepdims=True))
@@ -281,7 +220,7 @@ def long_softmax(x, y, tile: ct.Constant[int]):
 
 
 # %%
-check("06.3", long_softmax)
+check("06.2", long_softmax)
 
 # %% [markdown]
 # ## What limits them
@@ -307,49 +246,24 @@ for columns in (1024, 4096, 16384, 65536):
     print(f"rows of {columns:6,}:", compile_cutile(softmax, [matrix, matrix, columns], "sm_90"))
 
 # %% [markdown]
-# Unasked, the compiler takes 255 registers, the most that a thread can address. 256 threads take 65,280 of 65,536, so
-# an SM runs *one block at a time*, and while that block waits for its row, the SM does nothing else. At 1,024 and 0.64
+# Without a hint the compiler gives each thread 255 registers, the most that it can address. 256 threads take 65,280 of
+# 65,536, so an SM runs *one block at a time*. While it computes, no load is in flight. At 1,024 and 0.64
 # TB/s each of 132 SMs takes 1.7 µs for a row, from its load to its store.
 #
 # Two things put more rows in flight:
 #
-# - Several short rows share a tile. One block with 2, 4 or 8 rows in its tile takes 2.2, 3.2 or 5.2 µs (from the table
-#   at the end), about 0.5 µs more for each row.
+# - Several short rows share a tile. Then a block loads them at the same time, and computes them at the same time.
 # - A kernel asks for more blocks on an SM, by `kernel.replace_hints(occupancy=8)`: the compiler then gives each thread
-#   fewer registers.
-#
-# A model fits these times of one block. It counts ticks of a quarter of a microsecond: 5 until a tile's first byte
-# arrives, then 1 for each row to arrive and 1 to compute it. Here is an SM with one block, with one block of four rows,
-# and with four blocks; *buf* is a block's room for its tile:
-
-# %%
-show_timeline(
-    Timeline(stages=1, latency=5, transfer=1, compute=1, tiles=3),
-    Timeline(stages=1, latency=5, transfer=4, compute=4, tiles=2),  # each tile has four rows
-    Timeline(stages=1, latency=5, transfer=1, compute=1, tiles=12, blocks=4),
-)
-
-# %% [markdown]
-# They take 7, 13/4 and 7/4 ticks for a row. While a block computes, none of *its* rows are in flight; those of other
-# blocks are.
-#
-# How many bytes must be in flight? An SM's share of the memory's 4.8 TB/s is 36 KB per µs, half of it for reading. To
-# read all the time, it needs 18 · 1.7 = 31 KB (Little's law: bytes in flight = bandwidth × time); one row has 4. But a
-# block's rows are in flight only part of the time. So the exercise asks for twice as many bytes, unless eight blocks
-# take turns.
+#   fewer registers. While one block computes, the rows of others are in flight.
 #
 # ## From an empty cell
 #
-# **Exercise 06.4** (about 11 lines: 6 in the kernel, 5 in the host function). Write `softmax_of(x, y)` and the kernel
+# **Exercise 06.3** (about 11 lines: 6 in the kernel, 5 in the host function). Write `softmax_of(x, y)` and the kernel
 # that it launches, `short_softmax(x, y, tm, tile)`, for fp32 matrices of any size whose rows are short. A block
 # computes `tm` whole rows in one tile, whose width `tile` is the smallest power of two that holds a row. For rows of
-# 1,024 and of 4,096, choose the height and the occupancy so that on an H200's SM
-#
-# - either eight blocks run, or blocks × rows per tile × bytes per row is at least 62 KB;
-# - no register is spilled.
-#
-# Other widths may take any height and occupancy. The host function launches once, in torch's current stream, on x and y
-# themselves. Several choices pass; which is the fastest? Try yours in the second cell before you check.
+# 1,024 and of 4,096, choose the height and the occupancy so that an H200's SM runs as many blocks as it can, of 1, 2, 4
+# and 8, while no register is spilled. Other widths may take any height and occupancy. The host function launches once,
+# in torch's current stream, on x and y themselves.
 
 
 # %%
@@ -375,37 +289,26 @@ def softmax_of(x, y):
 
 
 # %%
-with suppress(NotImplementedError, NameError):  # until you have written short_softmax
-    for columns, height, occupancy in ((1024, 2, 2), (4096, 2, 2)):  # yours
-        matrix = TensorSpec((2**26 // columns, columns))
-        hinted = short_softmax.replace_hints(occupancy=occupancy)
-        print(columns, height, occupancy, compile_cutile(hinted, [matrix, matrix, height, columns], "sm_90"))
-
-# %%
-check("06.4", softmax_of)
+check("06.3", softmax_of)
 
 # %% [markdown]
 # Find your choice, in TB/s, with the registers of a thread and the bytes of its stack:
 
 # %%
-show_speeds("softmax_occupancy")
+show_speeds("softmax_occupancy").iloc[[0, 1, 3, 6, 7, 9, 10, 11, 12, 13, 14]]
 
 # %% [markdown]
 # Two rows a tile, with eight blocks at 1,024 and four at 4,096, are the fastest: as fast as torch at 1,024, and more
-# than 40% faster at 4,096. With the same 32 KB on an SM, one block of eight rows has 1.67 TB/s, four of two rows 2.65,
-# and eight of one row 3.80: blocks overlap, the rows of one tile do not.
+# than 40% faster at 4,096, a length at which torch has only 2.53 TB/s. With the same 32 KB on an SM, one block of eight
+# rows has 1.67 TB/s, four of two rows 2.65, and eight of one row 3.80: blocks overlap, the rows of one tile do not.
 #
-# At eight blocks a thread has 32 registers, and it spills from four rows of 1,024 or one of 4,096 on. A small stack
-# need not hurt: four rows of 1,024 spill 56 bytes at eight blocks, and are still faster than at four blocks without
-# spills. A large one does: eight rows, with 256 bytes, are half as fast as at four blocks.
-#
-# For four blocks, the model of ticks is about 25 to 45% too fast. The table does not say why.
+# At eight blocks a thread has 32 registers. A tile of 4,096 elements has 16 for each of 256 threads, and a softmax
+# needs two values for each, the element and its exponential. So it spills, and is slower than at four blocks.
 #
 # ## What to remember
 #
 # - An array is memory, a tile is a value, a block is a run of the body. An index counts tiles.
 # - A store skips elements past the edge; a load pads with a value that you choose: 0 for a sum, -∞ for a maximum.
-# - A reduction keeps its tile's dtype: convert to fp32 before you add.
 # - A softmax of rows longer than a tile needs two passes: rescale the running sum whenever the maximum grows.
 # - A block that waits or computes must not have the SM to itself: ask for more blocks, until registers spill.
 #
@@ -420,11 +323,10 @@ show_speeds("softmax_occupancy")
 #
 # </details>
 #
-# <details><summary>2. A row begins with a whole tile of -∞, as a masked row of attention may. What does
-# <code>long_softmax</code> compute?</summary>
+# <details><summary>2. A whole row of x is -∞, as where attention masks all keys. What does <code>long_softmax</code>
+# compute, if its maximum starts from a finite number?</summary>
 #
-# NaN: after the first tile the new maximum is -∞ as well, and -∞ - (-∞) is NaN. An attention kernel must treat that
-# case; the check's rows are finite.
+# 0 / 0, NaN: the total is 0. torch's softmax is NaN there, too.
 #
 # </details>
 #

@@ -1,8 +1,8 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 78
-#     appendix: 26
+#     minutes: 70
+#     appendix: 8
 #     summary: Softmax and two GEMMs in one kernel, causal, grouped, for one query; the appendix has the backward pass.
 # ---
 
@@ -11,14 +11,14 @@
 #
 # Attention computes O = softmax(Q Kᵀ · scale) V, where scale is usually 1/√d for rows of d numbers. Three launches, a
 # GEMM, a softmax and another GEMM, would give the right result. On this page you write one kernel that does it all and
-# never stores the scores Q Kᵀ: FlashAttention ([Dao et al., 2022](https://arxiv.org/abs/2205.14135)), with the loops of
-# FlashAttention-2 ([Dao, 2023](https://arxiv.org/abs/2307.08691)).
+# never stores the scores S = Q Kᵀ: FlashAttention ([Dao et al., 2022](https://arxiv.org/abs/2205.14135)), with the
+# loops of FlashAttention-2 ([Dao, 2023](https://arxiv.org/abs/2307.08691)).
 #
 # > **After this page you can** write an attention kernel in cuTile that never stores its scores, masks only the tiles
 # > that need a mask, skips the tiles that no query sees, shares K and V among heads, and starts its longest rows first;
-# > and combine partial results whose keys were split among blocks.
+# > and split the keys of one query among blocks.
 # >
-# > **It takes** about 78 minutes, on any machine; its appendix about 26 more.
+# > **It takes** about 70 minutes, on any machine; its appendix about 8 more.
 
 # %%
 import math
@@ -29,7 +29,6 @@ import torch
 from tutorlib import (
     all_sweep_results, check, compare_attention, hardware_of, show_attention_loop, show_key_tiles, show_sweep,
 )  # fmt: skip
-from tutorlib.kernels.attention import forward_by_tiles
 
 ZERO, NEG_INF = ct.PaddingMode.ZERO, ct.PaddingMode.NEG_INF
 LOG2_E = math.log2(math.e)
@@ -37,16 +36,17 @@ Int = ct.Constant[int]
 h200 = hardware_of("NVIDIA H200")
 
 # %% [markdown]
-# **Predict:** how large is S = Q Kᵀ for a sequence of 16,384 tokens with 16 heads of d = 128, and how large are Q, K, V
-# and O together?
+# For 4,096 tokens, 4 sequences and 16 heads of d = 128, Q, K, V and O together have 0.27 GB, and S 2.1 GB in bf16. In
+# three launches, memory moves S four times. **Predict** the speed of three launches of torch, and of one kernel in
+# cuTile, as a fraction of that of torch's attention on cuDNN. A shape is batch × heads × heads of K and V × queries ×
+# keys × d:
 
 # %%
-tokens, heads, d = 16384, 16, 128
-print(f"S: {heads * tokens**2 * 2 / 1e9:.1f} GB in bf16; Q, K, V and O: {4 * heads * tokens * d * 2 / 1e9:.2f} GB")
+show_sweep("attention_fusing")
 
 # %% [markdown]
-# Three kernels would pass over 8.6 GB four times. In the kernel of this page, a block computes a tile of S, uses it and
-# discards it. Only Q, K, V and O go through memory.
+# One kernel is five times as fast as three launches with d = 128, and almost eight times with d = 64. Its blocks
+# compute a tile of S, use it and discard it. Only Q, K, V and O go through memory.
 #
 # Each query is a row of Q, and its output is a weighted average of the rows of V. Rows do not depend on each other, so
 # a block takes `tm` queries and walks along the keys, `tn` at a time. The obstacle is the softmax: its maximum and its
@@ -88,9 +88,8 @@ def online_step(s, largest, total):
 
 
 # %% [markdown]
-# Total and accumulator are fp32. bf16 has 8 significant bits: once the total is several hundred times as large as a
-# tile's contribution, adding the tile would no longer change it. The weights p may be rounded to bf16 for the tensor
-# cores: each enters a sum only once, so their errors do not accumulate.
+# Total and accumulator are fp32. The weights p may be rounded to bf16 for the tensor cores: each enters a sum only
+# once, so their errors do not accumulate.
 #
 # ## Two GEMMs in one kernel
 #
@@ -145,9 +144,9 @@ show_key_tiles(320, 250, 64, 32)
 # a long square S.
 #
 # **Exercise 22.2** (about 2 lines). Write `key_tiles(m, tm, tn, keys)` for block m. It returns the number of leading
-# tiles of keys that need no mask, and the number of tiles that the block visits. A tile that extends past the
-# last key needs a mask. There may be fewer keys than queries, and tm or tn may be 1. Your kernels and `check` call the
-# function, so use only arithmetic, `min` and `ct.cdiv`.
+# tiles of keys that need no mask, and the number of tiles that the block visits. A tile that extends past the last key
+# needs a mask. There may be fewer keys than queries. Your kernels and `check` call the function, so use only
+# arithmetic, `min` and `ct.cdiv`.
 
 
 # %%
@@ -162,36 +161,20 @@ def key_tiles(m, tm, tn, keys):
 check("22.2", key_tiles)
 
 # %% [markdown]
-# If all scores of a row are -∞ in the *first* tile that a block visits, `online_step` computes -∞ - (-∞), NaN. That
-# cannot happen with this mask, because key 0 is in the first tile and every query sees it. From then on `largest` is
-# finite, and a tile whose scores are all -∞ in a row changes nothing there.
+# In the *first* tile that a block visits, no row has only scores of -∞: key 0 is there, and every query sees it.
+# So `largest` is finite from then on, and a tile whose scores are all -∞ in a row changes nothing there.
 #
 # ## Heads that share keys, and the longest rows first
 #
-# A model has many heads and a batch of sequences: q and o are (batch, heads, queries, d), and every head of every
-# sequence is a problem of its own. In **grouped-query attention** (GQA, [Ainslie et al.,
-# 2023](https://arxiv.org/abs/2305.13245)), a group of heads shares one head of K and V: k and v are (batch, kv_heads,
-# keys, d), and head h uses the head h // group of them. The arithmetic stays the same; K and V, which a server keeps in
-# memory for every token, shrink by the factor `group`.
+# A model has many heads and a batch of sequences: q and o are (batch, heads, queries, d). In **grouped-query
+# attention** (GQA, [Ainslie et al., 2023](https://arxiv.org/abs/2305.13245)), a group of heads shares one head of K and
+# V: k and v are (batch, kv_heads, keys, d), and head h uses the head h // group of them. K and V, which a server keeps
+# in memory for every token, shrink by the factor `group`.
 #
 # Causal blocks differ in length: the last one visits all keys, the first one only a tile or two. Notebook 12 measured
 # that blocks start in the order of their index, x fastest. If the longest start last, most SMs are idle while they
-# finish. The cell schedules one head's blocks on four SMs, each on the SM that is free first:
-
-
-# %%
-def makespan(work, sms=4):
-    free = [0] * sms
-    for length in work:
-        free[free.index(min(free))] += length
-    return max(free)
-
-
-lengths = [2 * (m + 1) for m in range(16)]  # tiles of keys visited by block m of 16, tm = 2 tn
-print(f"the work of four SMs, shared evenly: {sum(lengths) / 4:.0f} tiles each")
-print(f"shortest first: {makespan(lengths)} tiles, longest first: {makespan(lengths[::-1])}")
-
-# %% [markdown]
+# finish.
+#
 # All arrays have four modes now. This function loads tile n (rows, d) of a head, with zeros past its last row. Why
 # zeros, if the mask gives these keys a weight of 0 anyway?
 
@@ -206,16 +189,11 @@ def rows_of(x, batch, head, n, rows: Int, d: Int):
 # ## Your kernel
 #
 # **Exercise 22.3** (about 25 lines). From an empty cell, write the kernel `attention(q, k, v, o, scale: float, group:
-# Int, tm: Int, tn: Int, d: Int)`: causal, with a batch, heads and groups. The grid is (blocks of queries, heads,
-# batch), and neither queries nor keys need be multiples of the tile. `check` counts the tiles that you load, multiply
-# and mask, and looks at the order of the blocks.
-#
-# | at hand | |
-# |---|---|
-# | `ct.num_blocks(0)` | the number of blocks of queries of a head |
-# | `ct.arange(tn, dtype=ct.int32)` | the numbers 0 … tn - 1; `[:, None]` and `[None, :]` make columns and rows |
-# | `ct.where(seen, s, -math.inf)` | a mask; conditions combine with `&` |
-# | `ct.reshape(tile, (1, 1, tm, d))` | the tile as `ct.store` wants it for an array of four modes |
+# Int, tm: Int, tn: Int, d: Int)`: causal, with a batch, heads and groups, for any number of queries and of keys. The
+# grid is (blocks of queries, heads, batch), and the longest rows start first. `check` counts the tiles that you load,
+# multiply and mask, and looks at the order of the blocks. At hand: `ct.arange(tn, dtype=ct.int32)`, the numbers from 0
+# on, of which `[:, None]` and `[None, :]` make columns and rows; `ct.where(condition, s, -math.inf)`, a mask;
+# `ct.reshape(tile, (1, 1, tm, d))`, the tile as `ct.store` wants it for an array of four modes.
 
 
 # %%
@@ -256,31 +234,19 @@ check("22.3", attention)
 # A weight of 0 keeps nothing out: 0 · NaN is NaN, so V needs its padding. K's padding never reaches the result, because
 # `ct.where` replaces those scores.
 #
-# The course's kernel, `tile_forward`, is this one with two changes. It issues the scores of the next tile *before* the
-# softmax of this one, so that the compiler can overlap the exponentials with the tensor cores' work. And it takes the
-# maximum before scaling, so that a score costs one fused multiply-add.
-#
-# ### Tiles and hints
-#
-# What is left is the tuning of notebook 07: the tile and the hints. With 128 queries, 128 keys and d = 128, S and O
-# alone are 256 accumulators for each thread of 4 warps, and 128 for each of 8. A thread can have 255 registers at most,
-# and what does not fit spills to memory.
+# What is left is the tuning of notebook 07: the tile and the hints.
 #
 # A tile that needs fewer registers leaves room for a second block on the SM (`occupancy=2`), whose multiplications can
-# run during the first one's exponentials. The table has the speed of the causal kernel with 4,096 tokens, as a fraction
-# of the speed of torch's attention on cuDNN. A shape is batch × heads × heads of K and V × queries × keys × d. A
-# *cluster* of two (`num_ctas=2`) is two blocks, on two SMs, that compute one tile together.
+# run during the first one's exponentials. Here is the course's causal kernel, which also issues the scores of the next
+# tile *before* the softmax of this one, by the queries × keys of its tile:
 
 # %%
-show_sweep("attention_tuning")
+show_sweep("attention_tuning").iloc[[1, 4, 5]]
 
 # %% [markdown]
-# In the first row, for d = 128, the accumulators must spill. The tile of 64×128, two on an SM, wins. Each thread has as
-# many accumulators as with 128×128 and 8 warps, but the SM has a second block to turn to. Its lead is larger for
-# d = 64, which has as many exponentials but half the products to hide them.
-#
-# On a machine with a GPU, the next cell times your kernel, in the tile and with the hints that won, beside
-# `tile_forward`. (With a causal mask, TFLOP/s count only the scores that a query sees.)
+# 64×128 wins. Each thread has as many accumulators as with 128×128 and 8 warps, but the SM has a second block to turn
+# to. On a machine with a GPU, the next cell times your kernel with these hints. (TFLOP/s count only the scores that a
+# query sees.)
 
 
 # %%
@@ -294,19 +260,13 @@ def yours(q, k, v, o):
     ct.launch(torch.cuda.current_stream(), grid, fast, (q, k, v, o, LOG2_E / math.sqrt(d), *sizes))
 
 
-def the_courses(q, k, v, o):
-    log_sum_exp = torch.empty(q.shape[:3], device=q.device)
-    forward_by_tiles(o, log_sum_exp, q, k, v, 1 / math.sqrt(q.shape[3]), True)
-
-
 with suppress(NameError):  # until you have written it
     fast = attention.replace_hints(num_worker_warps=4, occupancy=2)
     for shape in ((4, 16, 16, 4096, 4096, 128), (4, 32, 32, 4096, 4096, 64)):
-        compare_attention({"your attention": yours, "tile_forward": the_courses}, shape)
+        compare_attention({"your attention": yours}, shape)
 
 # %% [markdown]
-# On the course's H200 the kernel has about 87% of cuDNN's speed. `tile_forward` is 8% faster with d = 128 and 13% with
-# d = 64. This is a good place to stop.
+# On the course's H200 the kernel has about 87% of cuDNN's speed. This is a good place to stop.
 #
 # ## Decoding: one query, many keys
 #
@@ -335,55 +295,45 @@ print(f"blocks, if each has one sequence and one head of K and V: {batch * kv_he
 #
 # O = Σₛ 2^lseₛ · Oₛ / Σₛ 2^lseₛ
 #
-# and, as in every softmax, you subtract the largest lse before you exponentiate.
-#
-# **Exercise 22.4** (about 6 lines). Write the kernel `combine(parts, lse, o, splits, d)`. The array `parts` of the Oₛ
-# is (number of parts, rows, d), lse (number of parts, rows), both fp32, o (rows, d), bf16; block i combines row i.
-# `splits` is the smallest power of two that is at least the number of parts: choose the padding, `ZERO` or `NEG_INF`,
-# so that parts that do not exist have weight 0. `check` looks at the size of the tiles that you load.
+# and, as in every softmax, you subtract the largest lse before you exponentiate. In `combine`, a block computes a row.
+# `splits` is the smallest power of two that is at least the number of parts; padding gives the others weight 0.
 
 
 # %%
 @ct.kernel
-def combine(parts, lse, o, splits: ct.Constant[int], d: ct.Constant[int]):
+def combine(parts, lse, o, splits: Int, d: Int):
     row = ct.bid(0)
-    ### BEGIN SOLUTION (about 6 lines)
     logs = ct.load(lse, (0, row), (splits, 1), padding_mode=NEG_INF)
     weights = ct.exp2(logs - ct.max(logs), flush_to_zero=True)
     part = ct.reshape(ct.load(parts, (0, row, 0), (splits, 1, d), padding_mode=ZERO), (splits, d))
     average = ct.sum(part * weights, 0, keepdims=True) / ct.sum(weights)
     ct.store(o, (row, 0), average.astype(o.dtype))
-    ### END SOLUTION
 
-
-# %%
-check("22.4", combine)
 
 # %% [markdown]
 # Into how many parts should the keys be cut? Blocks that wait for an SM have no loads in flight, so all blocks should
-# fit on the SMs at once: round down. But how many on each SM? **Predict:** which is fastest? A shape is batch × heads ×
-# heads of K and V × queries × keys × d; all shapes read 537 MB of K and V, as above. *CuTe* is notebook 23's kernel,
-# its rows the heads of a group. Times are in µs, and ± is the spread of their ratios to torch's fastest backend.
+# fit on the SMs at once: round down. But how many on each SM? **Predict:** which is fastest? All shapes read 537 MB of
+# K and V, as above. Times are in µs, and ± is the spread of their ratios to torch's fastest backend.
 
 # %%
 (decoding,) = (swept for swept in all_sweep_results("decode") if swept.gpu == "NVIDIA H200")
-print(f"{decoding.gpu}, {decoding.date}; shape", *decoding.names, "torch's fastest", sep=", ")
+plans = ("1 block per SM", "2 blocks per SM", "4 blocks per SM")
+print(f"{decoding.gpu}, {decoding.date}; shape", *plans, "torch's fastest", sep=", ")
 for shape in decoding.shapes:
     if shape[0] * shape[2] <= h200.sms:
-        found = [point.measurement for point in decoding.at(shape)]
-        times = [f"{each.median_us:6.1f} ±{each.spread / 2:.1%}" for each in found]
-        print("×".join(map(str, shape)).ljust(23), *times, f"{found[0].baseline_us:6.1f}", sep="  ")
+        found = {point.name: point.measurement for point in decoding.at(shape)}
+        times = [f"{found[plan].median_us:6.1f} ±{found[plan].spread / 2:.1%}" for plan in plans]
+        print("×".join(map(str, shape)).ljust(23), *times, f"{found[plans[0]].baseline_us:6.1f}", sep="  ")
 
 # %% [markdown]
-# Of the three plans, one block on each SM is fastest at five of six shapes, by up to 2%, and four are slowest. 130 µs
-# for these bytes are 86% of the datasheet's bandwidth. CuTe has the shortest time of the four at every shape, though at
-# two shapes the difference is within the spread. Torch is ahead of them all at 4×64×8×1×65536×64 only.
+# One block on each SM is fastest at five of six shapes, by up to 2%, and four are slowest. 130 µs for these bytes are
+# 86% of the datasheet's bandwidth.
 #
-# **Exercise 22.5** (about 3 lines). Complete the decoding. `decode_parts` walks over `run` tiles of keys from
-# `split * run` on, as far as there are keys. Compute `part` (ROWS, d), its output divided by its total, and `logs`
-# (ROWS, 1), its log-sum-exp, with `ct.log2`. In `decode`, choose `splits`: the largest number for which all blocks run
-# at once, one on each SM, but at most one for each tile of keys, and at least one. What does a block store whose tiles
-# are all past the last key? `check` calls `decode` for GPUs with few SMs.
+# **Exercise 22.4** (about 3 lines). Complete the decoding, for any number of keys. `decode_parts` walks over `run`
+# tiles of keys from `split * run` on, as far as there are keys. Compute `part` (ROWS, d), its output divided by its
+# total, and `logs` (ROWS, 1), its log-sum-exp, with `ct.log2`, as `combine` needs them. In `decode`, choose `splits`:
+# the largest number for which all blocks run at once, one on each SM, but at most one for each tile of keys, and at
+# least one. `check` calls `decode` for GPUs with few SMs.
 
 
 # %%
@@ -429,7 +379,7 @@ def decode(q, k, v, o):
 
 
 # %%
-check("22.5", decode)
+check("22.4", decode)
 
 # %% [markdown]
 # ## What to remember
@@ -442,8 +392,7 @@ check("22.5", decode)
 #
 # ## Test yourself
 #
-# <details><summary>1. All scores of a row are equal, and there are n keys. What are largest, total and lse at the end,
-# to base 2?</summary>
+# <details><summary>1. All scores of a row are equal, and there are n keys. What is its lse, to base 2?</summary>
 #
 # With s the score times log2(e): largest is s, each weight is 1, so total is n, and lse is s + log2(n).
 #
@@ -495,42 +444,10 @@ for (name, mine), exact in zip(by_hand.items(), torch.autograd.grad(o, (q, k, v)
     print(f"{name}: largest difference {(mine - exact).abs().max():.0e}")
 
 # %% [markdown]
-# A block that owns queries can accumulate dQ, and a block that owns keys can accumulate dK and dV. One kernel for all
-# three needs atomic additions, whose order, and with it the rounding of the sums, changes from run to run. With one
-# kernel for each owner both compute S and dP, seven products in place of five, but every run gives the same results.
-#
-# **Exercise 22.6** (about 12 lines). Write the kernel `grad_q` for one head without a mask, in sizes that the tiles
-# divide: q, do and dq are (queries, d), k and v (keys, d), bf16; lse (to base 2, of the scores times log2(e)) and delta
-# are (queries,), fp32. `scale` is that of the scores, *without* log2(e). Of the tiles in between, only dS is rounded to
-# bf16, for its product. `check` counts the instructions of the exponentials, as in 22.1.
-
-
-# %%
-@ct.kernel
-def grad_q(q, k, v, do, lse, delta, dq, scale: float, tm: ct.Constant[int], tn: ct.Constant[int], d: ct.Constant[int]):
-    m = ct.bid(0)
-    q_tile, do_tile = ct.load(q, (m, 0), (tm, d)), ct.load(do, (m, 0), (tm, d))
-    ### BEGIN SOLUTION (about 12 lines)
-    logs, shared = ct.load(lse, (m,), (tm,))[:, None], ct.load(delta, (m,), (tm,))[:, None]
-    zeros = ct.zeros((tm, tn), ct.float32)
-    acc = ct.zeros((tm, d), ct.float32)
-    for n in range(k.shape[0] // tn):
-        k_tile, v_tile = ct.load(k, (n, 0), (tn, d)), ct.load(v, (n, 0), (tn, d))
-        s = ct.mma(q_tile, ct.transpose(k_tile), zeros) * (scale * LOG2_E)
-        p = ct.exp2(s - logs, flush_to_zero=True)
-        dp = ct.mma(do_tile, ct.transpose(v_tile), zeros)
-        ds = p * (dp - shared)
-        acc = ct.mma(ds.astype(k.dtype), k_tile, acc)
-    ct.store(dq, (m, 0), (acc * scale).astype(dq.dtype))
-    ### END SOLUTION
-
-
-# %%
-check("22.6", grad_q)
-
-# %% [markdown]
-# On Hopper the course has one kernel of five products, in CuTe, which adds to dQ atomically. Its speed on the course's
-# H200, as a fraction of that of torch's fastest backward pass:
+# A block that owns queries can accumulate dQ, and a block that owns keys can accumulate dK and dV. With one kernel for
+# each owner both compute S and dP, seven products in place of five. One kernel for all three needs atomic additions,
+# whose order, and with it the rounding of the sums, changes from run to run. That is the course's kernel for Hopper, in
+# CuTe. Its speed on the course's H200, as a fraction of that of torch's fastest backward pass:
 
 # %%
 for backward in all_sweep_results("attention_backward"):
@@ -538,8 +455,7 @@ for backward in all_sweep_results("attention_backward"):
         for group in (1, 8):
             found = [point.measurement for point in backward.of_kernel(name)]
             ratios = [each.ratio for each in found if each.shape[1] == group * each.shape[2]]
-            print(f"{name}, {group} heads to one of K and V: {min(ratios):.2f} to {max(ratios):.2f}")
+            print(f"{name}, {group} head{'s' * (group > 1)} to one of K and V: {min(ratios):.2f} to {max(ratios):.2f}")
 
 # %% [markdown]
-# It is ahead at every shape. Under a mask, blocks of early keys have the most tiles of queries, so they start first.
-# The blocks of one head of K read the same few tiles of queries at a time, so L2 holds these.
+# It is ahead at every shape.

@@ -27,7 +27,7 @@ NAMES = {  # module → its functions, classes, constants and submodules that pa
         "show_blackwell show_handover show_machine show_mbarrier show_pair show_sm show_tensor_memory show_wgmma"
     ),
     "draw.tiles": (
-        "show_block_order show_blocks show_columns show_gate show_gate_registers show_k_loop show_multicast "
+        "show_block_order show_columns show_gate show_gate_registers show_k_loop show_multicast "
         "show_reduction show_rescaling show_shards show_warps"
     ),
     "draw.timelines": (

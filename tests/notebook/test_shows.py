@@ -215,7 +215,7 @@ def test_a_ratio_whose_pairs_spread_too_far_is_marked_and_a_line_says_so(show, c
     write("gemm_k", [Point("steady", steady, {}), Point("restless", replace(steady, spread=0.06), {})])
     said = cell(show("gemm_k"))
     assert (said["steady"], said["restless"]) == ("1.050 ±0.5%", "≈1.050 ±3.0%")
-    assert "≈: the pairs spread by more than 5%" in capsys.readouterr().out
+    assert "≈: the quartiles are more than 5% apart" in capsys.readouterr().out
     write("gemm_k", [Point("steady", steady, {})])
     show("gemm_k")
     assert "≈" not in capsys.readouterr().out
@@ -228,7 +228,7 @@ def test_so_is_a_speed(capsys):
     )
     said = show_speeds("gemm_k")[COLUMN.format("cool"), "1024"]
     assert (said["steady"], said["restless"]) == ("840", "≈840")
-    assert "≈: the pairs spread by more than 5%" in capsys.readouterr().out
+    assert "≈: the quartiles are more than 5% apart" in capsys.readouterr().out
 
 
 def test_counters_are_multiples_of_one_kernel_s_and_those_of_a_tuple_are_added(capsys):

@@ -7,14 +7,14 @@ from tests.pages.table import right, solved
 from tutorlib.course.answers import load_answers
 
 SOLVED = load_answers("06_cutile_tiles")
-SOFTMAX = SOLVED["06.4"].__globals__["short_softmax"]
+SOFTMAX = SOLVED["06.3"].__globals__["short_softmax"]
 
 
-@right("06.4")
+@right("06.3")
 def waits_for_it(x, y):
     """The stream's raw handle, two rows a tile, and a wait for the GPU at the end."""
     width = 1 << (x.shape[-1] - 1).bit_length()
-    kernel = SOFTMAX.replace_hints(occupancy=8 if width <= 1024 else 2)
+    kernel = SOFTMAX.replace_hints(occupancy=8 if width <= 1024 else 4)
     args = x, y, 2, width
     ct.launch(torch.cuda.current_stream().cuda_stream, (-(-x.shape[0] // 2),), kernel, args)
     torch.cuda.synchronize()

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import count, product
 from typing import Any, Literal
 
@@ -134,13 +133,6 @@ Size = tuple[int, int]
 def tiles_of(array: Size, tile: Size) -> Size:
     """The number of tiles along each mode that cover an array."""
     return -(-array[0] // tile[0]), -(-array[1] // tile[1])
-
-
-def show_blocks(array: Size, tile: Size) -> Picture:
-    """An array x in tiles, a grid with a block for each, and an array y in tiles of that shape."""
-    tiles, blocks = array_grid(array, tile), space_grid(array, tile)
-    says = "blocks: (i, j) loads tile (i, j) of x\nand stores tile (i, j) of y"
-    return figure([replace(tiles, title="x"), replace(blocks, title=says), replace(tiles, title="y")])
 
 
 def array_grid(array: Size, tile: Size, outlined: frozenset[tuple[int, int]] = frozenset()) -> CellGrid:

@@ -1,4 +1,4 @@
-"""Exercises of notebook 22: attention in tiles, forward, for one query, and backward."""
+"""Exercises of notebook 22: attention in tiles, forward, and for one query."""
 
 import math
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from tutorlib.problems.problem import Operand, Problem, Shape
 
 if TYPE_CHECKING:
     import numpy as np
-    from torch import Generator, Tensor
+    from torch import Tensor
 
     from tutorlib.checking.cutile_evidence import Planned
 
@@ -47,37 +47,10 @@ class WithHeads(FarBelow, AttentionProblem):
     """The same with a batch, heads and groups."""
 
 
-class Combined(Problem):
-    """parts, weighted by 2^lse."""
-
-    def pattern(self, shape: Shape, device: str) -> "tuple[Tensor, ...]":
-        parts, lse = super().pattern(shape, device)
-        return parts, lse - 2**20  # a number as large in place of -inf would have a weight
-
-
-class GradientOfQueries(Problem):
-    """lse and delta are those of the forward pass."""
-
-    def pattern(self, shape: Shape, device: str) -> "tuple[Tensor, ...]":
-        return consistent(*super().pattern(shape, device))
-
-    def random(self, shape: Shape, generator: "Generator") -> "tuple[Tensor, ...]":
-        return consistent(*super().random(shape, generator))
-
-
-def consistent(
-    q: "Tensor", k: "Tensor", v: "Tensor", do: "Tensor", lse: "Tensor", delta: "Tensor"
-) -> "tuple[Tensor, ...]":
-    s = q.float() @ k.float().mT * q.shape[1] ** -0.5
-    lse.copy_(s.logsumexp(-1) * math.log2(math.e))
-    delta.copy_((do.float() * (s.softmax(-1) @ v.float())).sum(-1))
-    return q, k, v, do, lse, delta
-
-
 # The functions that the kernels of notebook 22 compute. Scores are multiples of log2(e) where a kernel uses exp2.
 
 LOG2_E = math.log2(math.e)
-BF16, FP32 = UNIT_ROUNDOFF["bf16"], UNIT_ROUNDOFF["fp32"]
+BF16 = UNIT_ROUNDOFF["bf16"]
 TINY = 1e-6  # that a flushed exponential may lose
 
 
@@ -101,58 +74,6 @@ def one_head() -> Problem:
         inputs=(Operand("q", "QD", "bf16", pattern="identity"), Operand("k", "KD", "bf16"), Operand("v", "KD", "bf16")),
         output=Operand("o", "QD", "bf16"),
         reference=lambda q, k, v: weights(q, k) @ v,
-        bound=bound,
-    )
-
-
-def combined() -> Problem:
-    """o (R, D) in bf16: parts (S, R, D), each with weight 2^lse (S, R) of all parts' weights.
-
-    A weight is off by (2·max|lse| + 2)·u, relative, and S of them are added, in numerator and denominator; then o is
-    rounded.
-    """
-
-    def shares(lse: "Tensor") -> "Tensor":
-        return (lse * math.log(2)).softmax(0)[..., None]
-
-    def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType) -> "Tensor":
-        parts, lse = inputs
-        relative = 2 * (2 * lse.abs().amax() + len(lse) + 4) * FP32
-        return relative * (parts.abs() * shares(lse)).sum(0) + BF16 * result.abs() + TINY
-
-    return Combined(
-        name="combined",
-        dims="SRD",
-        inputs=(Operand("parts", "SRD", "fp32"), Operand("lse", "SR", "fp32", scale=4, pattern="steep")),
-        output=Operand("o", "RD", "bf16"),
-        reference=lambda parts, lse: (parts * shares(lse)).sum(0),
-        bound=bound,
-    )
-
-
-def gradient_of_queries() -> Problem:
-    """dq (M, D) of one head, given lse (M,), to base 2, and delta (M,): dS k · D^-0.5, dS = P ∘ (dO vᵀ - delta).
-
-    dS is rounded to bf16 before it multiplies k: the bound is the forward pass's, with dS for P and k for v.
-    """
-
-    def slopes(q: "Tensor", k: "Tensor", v: "Tensor", do: "Tensor", lse: "Tensor", delta: "Tensor") -> "Tensor":
-        """dS · D^-0.5."""
-        scale = q.shape[1] ** -0.5
-        p = (q @ k.mT * (scale * LOG2_E) - lse[:, None]).exp2()
-        return p * (do @ v.mT - delta[:, None]) * scale
-
-    def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType) -> "Tensor":
-        return BF16 * (result.abs() + 6 * (slopes(*inputs).square() @ inputs[1].square()).sqrt()) + TINY
-
-    q, do = (Operand(name, "QD", "bf16", pattern="identity") for name in ("q", "do"))
-    k, v = (Operand(name, "KD", "bf16") for name in "kv")
-    return GradientOfQueries(
-        name="gradient_of_queries",
-        dims="QKD",
-        inputs=(q, k, v, do, Operand("lse", "Q", "fp32"), Operand("delta", "Q", "fp32")),
-        output=Operand("dq", "QD", "bf16"),
-        reference=lambda *inputs: slopes(*inputs) @ inputs[1],
         bound=bound,
     )
 
@@ -232,10 +153,6 @@ def tile_of_keys(shape: Shape) -> dict[int, int]:
     return dict.fromkeys((1, 2), tile_of(shape)[1] * shape[-1])
 
 
-def splits_of(shape: Shape) -> int:
-    return 1 << (shape[0] - 1).bit_length()
-
-
 def one_on_each(shape: Shape, launched: "Sequence[Planned]", sms: int) -> str | None:
     """Whether the keys are split among as many blocks as there are SMs, and no more; a part has a tile of 64 keys."""
     batch, _, kv_heads, _, keys, _ = shape
@@ -297,40 +214,13 @@ EXERCISES = (
         loads=keys_loaded,
         order=longest_first,
     ),
-    kernel_exercise(
-        ("22.4", "combine", 4),
-        problem=combined(),
-        shapes=((4, 4, 16), (3, 5, 32), (1, 2, 16), (70, 3, 64)),
-        simulated_shapes=((3, 5, 32),),
-        rules=(OF_E,),
-        grid=lambda shape: (shape[1],),
-        constants=lambda shape: (splits_of(shape), shape[2]),
-        loads=lambda shape: {0: math.prod(shape), 1: shape[0] * shape[1]},
-        tiles=lambda shape: {0: splits_of(shape) * shape[2], 1: splits_of(shape)},
-    ),
     CutileExercise.of(
-        ("22.5", "decode", 4),
+        ("22.4", "decode", 4),
         problem=WithHeads(**vars(attention_problem())),
         shapes=((1, 4, 2, 1, 200, 16), (1, 3, 1, 1, 500, 32), (2, 6, 3, 1, 70, 16), (1, 2, 1, 1, 256, 16)),
         simulated_shapes=((1, 4, 1, 1, 200, 16),),
         rules=(issued("mma.sync") <= 40,),
         unlike=one_on_each,
         library=COURSE_ATTENTION,
-    ),
-    kernel_exercise(
-        ("22.6", "grad_q", 4),
-        problem=gradient_of_queries(),
-        shapes=((64, 64, 64), (32, 96, 16), (96, 16, 32)),
-        simulated_shapes=((32, 96, 16),),
-        rules=(
-            *at_most({"mma.sync": 72, "cvt.rn.bf16": 60, "cvt.rn.f16": 0}),
-            *EXPONENTIALS,
-            issued("ex2") <= 140,
-            issued("mma.sync") >= 60,
-        ),
-        grid=lambda shape: (tiles(shape[0], tile_of(shape)[0]),),
-        constants=lambda shape: (shape[2] ** -0.5, *tile_of(shape), shape[2]),
-        loads=lambda shape: {**dict.fromkeys((0, 3), shape[0] * shape[2]), **keys_each(shape)},
-        tiles=tile_of_keys,
     ),
 )

@@ -11,6 +11,7 @@ from functools import cache, partial
 from itertools import chain, product
 from operator import mul
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import cuda.tile as ct
@@ -67,6 +68,7 @@ from tutorlib.problems.catalogue import (
     accumulation,
     copy,
     gemm,
+    gemm_fp8,
     gemm_tf32,
     softmax,
     transpose,
@@ -75,8 +77,9 @@ from tutorlib.problems.differences import by
 from tutorlib.problems.problem import Operand, Problem, Shape
 from tutorlib.problems.work import Call, Launcher, Work, new_generator
 
-GEMM = gemm("bf16")
+GEMM, FP8 = gemm("bf16"), gemm_fp8()
 Levers = tuple[str, ...]
+Launches = list[tuple[str, Callable[[], Any]]]
 
 
 def cubes(*sizes: int) -> tuple[Shape, ...]:
@@ -180,13 +183,13 @@ def rows_of(n: int) -> Shape:
 
 
 def short_softmax() -> Any:
-    """The kernel that the answer of 06.4 launches."""
-    return load_answers("06_cutile_tiles")["06.4"].__globals__["short_softmax"]
+    """The kernel that the answer of 06.3 launches."""
+    return load_answers("06_cutile_tiles")["06.3"].__globals__["short_softmax"]
 
 
 def softmax_rows() -> Sweep:
     """Notebook 06's kernels, rows in one tile and online, by a row's length."""
-    online = load_answers("06_cutile_tiles")["06.3"]
+    online = load_answers("06_cutile_tiles")["06.2"]
     by_row = partial(CutileLauncher, grid=lambda shape: shape[:1])
     launchers = {
         "one tile a row": by_row(short_softmax(), constants=lambda shape: (1, shape[1])),
@@ -262,25 +265,96 @@ def tile_orders() -> Sweep:
     return Sweep(GEMM, tuple(candidates), cubes(8192), (counters.MEMORY_READ, counters.WAVES))
 
 
+def launch_us(call: Callable[[], Any], before: Callable[[], Any] = lambda: None, rounds: int = 30) -> float:
+    """Its median time in µs, each after `before`, queued behind a pause of the GPU."""
+    marks = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(rounds)]
+    before()
+    call()
+    torch.cuda._sleep(20_000_000)
+    for start, end in marks:
+        before()
+        start.record()
+        call()
+        end.record()
+    torch.cuda.synchronize()
+    return round(1000 * median(start.elapsed_time(end) for start, end in marks), 1)
+
+
 def split_k() -> Sweep:
-    """Notebook 08's split-K, a small C with a long K, by the number of parts; first without a second pass."""
+    """Notebook 08's split-K, a small C with a long K, by the number of parts; first without a second pass.
+
+    Facts: the times of its launches.
+    """
     multiply = load_answers("08_cutile_fp8")["08.2"]
 
-    def split(parts: int, a: Tensor, b: Tensor, c: Tensor) -> None:
+    def in_parts(parts: int, a: Tensor, b: Tensor, c: Tensor) -> Launches:
         room, (m, n) = torch.empty(parts, *c.shape, device=c.device), c.shape
-        stream = torch.cuda.current_stream()
-        ct.launch(stream, (m // 128, n // 128, parts), multiply, (a, b, room, 128, 128, 64))
-        ct.launch(stream, (m // 32, n // 64), cutile.add_parts, (room, c, 32, 64))
+        grids, stream = ((m // 128, n // 128, parts), (m // 32, n // 64)), torch.cuda.current_stream()
+        first = partial(ct.launch, stream, grids[0], multiply, (a, b, room, 128, 128, 64))
+        second = partial(ct.launch, stream, grids[1], cutile.add_parts, (room, c, 32, 64))
+        return [("first_us", first), ("second_us", second)]
 
-    def atomic(parts: int, a: Tensor, b: Tensor, c: Tensor) -> None:
-        sums, (m, n) = torch.zeros(c.shape, device=c.device), c.shape
-        grid = (m // 128, n // 128, parts)
-        ct.launch(torch.cuda.current_stream(), grid, cutile.atomic_products, (a, b, sums, parts, 128, 128, 64))
-        c.copy_(sums)
+    def atomic(relaxed: bool, a: Tensor, b: Tensor, c: Tensor) -> Launches:
+        sums, (m, n), stream = torch.empty(c.shape, device=c.device), c.shape, torch.cuda.current_stream()
+        arguments = a, b, sums, 8, 128, 128, 64, relaxed
+        add = partial(ct.launch, stream, (m // 128, n // 128, 8), cutile.atomic_products, arguments)
+        return [("zeros_us", sums.zero_), ("atomic_us", add), ("convert_us", partial(c.copy_, sums))]
 
-    ways = [by_host(f"{n} part{'s' * (n > 1)}", partial(split, n)) for n in (1, 2, 4, 8, 16)]
-    ways.append(by_host("8 parts, atomic additions", partial(atomic, 8)))
+    def candidate(name: str, launches: Callable[..., Launches]) -> Candidate:
+        def host(a: Tensor, b: Tensor, c: Tensor) -> None:
+            for _, launch in launches(a, b, c):
+                launch()
+
+        def inspect(shape: Shape) -> dict[str, Any]:
+            work = Work(GEMM, shape)
+            work.refill(new_generator())
+            calls = launches(*work.tensors)
+            earlier = [lambda: None, *(one for _, one in calls)]
+            return {name: launch_us(call, before) for (name, call), before in zip(calls, earlier, strict=False)}
+
+        return by_host(name, host, inspect=inspect)
+
+    ways = [candidate(f"{n} part{'s' * (n > 1)}", partial(in_parts, n)) for n in (1, 2, 4, 8, 16)]
+    ways += [candidate("8 parts, atomic additions" + ", relaxed" * way, partial(atomic, way)) for way in (False, True)]
     return Sweep(GEMM, (tile_rungs().candidates[0], *ways), ((512, 512, 65536),), seconds=30)
+
+
+def fp8_accumulation() -> Sweep:
+    """Notebook 08's fp8, by tile, with and without fast accumulation. Facts: the error relative to the exact result."""
+
+    def errors(multiply: Callable[[Tensor, Tensor, Tensor], Any], shape: Shape) -> dict[str, Any]:
+        m, n, k = shape
+        found = {}
+        for name in ("randn", "rand"):
+            wide = [getattr(torch, name)(rows, k, device="cuda", generator=new_generator()) for rows in (m, n)]
+            a, b = (x.to(torch.float8_e4m3fn) for x in wide)
+            exact, c = a.double() @ b.double().mT, torch.empty(m, n, device="cuda")
+            multiply(a, b, c)
+            found[name] = ((c - exact).norm() / exact.norm()).item()
+            unrounded = wide[0].double() @ wide[1].double().mT
+            found[f"{name}, A and B rounded"] = ((exact - unrounded).norm() / unrounded.norm()).item()
+        return found
+
+    def candidate(tm: int, tn: int, blocks: int, fast: bool) -> Candidate:
+        kernel = cutile.fp8_tile.replace_hints(occupancy=blocks)
+        constants = tm, tn, 128, fast
+
+        def grid(shape: Shape) -> tuple[int, ...]:
+            return -(-shape[0] // tm), -(-shape[1] // tn)
+
+        def inspect(shape: Shape) -> dict[str, Any]:
+            def multiply(*tensors: Tensor) -> None:
+                ct.launch(torch.cuda.current_stream(), grid(shape), kernel, (*tensors, *constants))
+
+            specs = [operand.spec(FP8.shape_of(operand, shape)) for operand in FP8.operands]
+            made = compile_cutile(kernel, [*specs, *constants], device.tile_target())
+            return errors(multiply, shape) | {"smem_bytes": made.smem_bytes, "stack_bytes": made.stack_bytes}
+
+        name = f"{tm}×{tn}" + ", two on an SM" * (blocks == 2) + ", fast accumulation" * fast
+        return Candidate(name, CutileLauncher(kernel, grid, lambda _: constants), inspect=inspect)
+
+    tiles = ((128, 128, 1), (64, 128, 2), (64, 256, 1))
+    return Sweep(FP8, tuple(candidate(*tile, fast) for tile in tiles for fast in (False, True)), ((320, 32576, 7168),))
 
 
 def tile_fp32() -> Sweep:
@@ -1044,6 +1118,20 @@ def attention_levers() -> Sweep:
     return Sweep(attention_problem(True), candidates, SOME, pairs=SIX_PAIRS, seconds=170, look=step_times)
 
 
+def attention_fusing() -> Sweep:
+    """Notebook 22's opening: a GEMM, a softmax and a GEMM in torch, with S in bf16, and one kernel; no mask."""
+
+    def apart(q: Tensor, k: Tensor, v: Tensor, o: Tensor) -> None:
+        torch.matmul(torch.matmul(q * q.shape[3] ** -0.5, k.mT).softmax(-1), v, out=o)
+
+    problem = attention_problem()
+    bound = problem.bound or accumulation
+    rounded = replace(problem, bound=lambda *sizes: 8 * bound(*sizes))  # S is bf16
+    launches = by_host("GEMM, softmax, GEMM", apart, problem=rounded)
+    fused = forward_by("one kernel", attention_launch.forward_by_tiles, False)
+    return Sweep(problem, (launches, fused), SOME, pairs=SIX_PAIRS, seconds=40)
+
+
 def attention_tuning() -> Sweep:
     """cuTile's forward kernel by tile and hints, causal."""
     candidates = (
@@ -1100,6 +1188,7 @@ SWEEPS: dict[str, Callable[[], Sweep]] = {
     "tile_space": tile_space,
     "split_k": split_k,
     "tile_fp32": tile_fp32,
+    "fp8_accumulation": fp8_accumulation,
     "cpp_promises": lambda: cpp_gemms(PROMISES, (BENCH,), *COUNTED),
     "cpp_ways": lambda: cpp_gemms(WAYS, cubes(4096, 8192)),
     "gemm_rungs": lambda: Sweep(GEMM, rungs(GEMM), SQUARES, look=mma_sync_alone),
@@ -1126,6 +1215,7 @@ SWEEPS: dict[str, Callable[[], Sweep]] = {
     "attention_shapes": lambda: attention_shapes(causal=False),
     "attention_prompts": lambda: attention_shapes(causal=True),
     "attention_levers": attention_levers,
+    "attention_fusing": attention_fusing,
     "attention_tuning": attention_tuning,
     "attention_backward": attention_backward,
     "decode": decode,

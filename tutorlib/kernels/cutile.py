@@ -137,8 +137,11 @@ def add_parts(parts, c, tm: Int, tn: Int):
 
 
 @ct.kernel
-def atomic_products(a, b, sums, splits: Int, tm: Int, tn: Int, tk: Int):
-    """Split-K without a second pass: `splits` blocks add their products to a tile of `sums`, fp32 zeros before."""
+def atomic_products(a, b, sums, splits: Int, tm: Int, tn: Int, tk: Int, relaxed: Bool):
+    """Split-K without a second pass: `splits` blocks add their products to a tile of `sums`, fp32 zeros before.
+
+    relaxed: whether an addition orders no other access to memory; by default, cuTile's do.
+    """
     m, n, part = ct.bid(0), ct.bid(1), ct.bid(2)
     steps = ct.cdiv(a.shape[1], tk)
     run = ct.cdiv(steps, splits)
@@ -148,7 +151,20 @@ def atomic_products(a, b, sums, splits: Int, tm: Int, tn: Int, tk: Int):
         y = ct.load(b, (n, k), (tn, tk), padding_mode=ZERO)
         total = ct.mma(x, ct.transpose(y), total)
     rows, columns = m * tm + ct.arange(tm, dtype=ct.int32), n * tn + ct.arange(tn, dtype=ct.int32)
-    ct.atomic_add(sums, (rows[:, None], columns[None, :]), total)
+    order = ct.MemoryOrder.RELAXED if relaxed else ct.MemoryOrder.ACQ_REL
+    ct.atomic_add(sums, (rows[:, None], columns[None, :]), total, memory_order=order)
+
+
+@ct.kernel
+def fp8_tile(a, b, c, tm: Int, tn: Int, tk: Int, fast: Bool):
+    """C = A·Bᵀ of fp8, a block for each tile of C. fast: whether the tensor cores add all of K."""
+    m, n = ct.bid(0), ct.bid(1)
+    total = ct.zeros((tm, tn), ct.float32)
+    for k in range(ct.cdiv(a.shape[1], tk)):
+        rows = ct.load(a, (m, k), (tm, tk), padding_mode=ZERO)
+        columns = ct.load(b, (n, k), (tn, tk), padding_mode=ZERO)
+        total = ct.mma(rows, ct.transpose(columns), total, use_fast_acc=fast)
+    ct.store(c, (m, n), total.astype(c.dtype))
 
 
 @ct.kernel

@@ -36,7 +36,7 @@ NOTHING = "Nothing was measured yet: `tutor evidence {}` on a machine with a GPU
 NOTES = {  # mark → its explanation, above a table that has it
     " ±": "±: the distance from the median ratio to the quartiles of its pairs",
     "within noise": "within noise: smaller than the spread of the two measurements",
-    ROUGHLY: f"{ROUGHLY}: the pairs spread by more than {NOISE:.0%}; do not rely on it",
+    ROUGHLY: f"{ROUGHLY}: the quartiles are more than {NOISE:.0%} apart; do not rely on it",
 }
 
 

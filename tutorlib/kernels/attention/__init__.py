@@ -6,7 +6,6 @@ __getattr__ = lazy(
     __name__,
     {
         "hopper": "attention_kernel",
-        "launch": "forward_by_tiles",
         "operator": "left_to_torch scaled_dot_product_attention",
         "roles": "by_row p_operand pass_turn quad_reduce softmax_first step_together take_turn",
     },
