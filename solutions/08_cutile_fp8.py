@@ -191,8 +191,8 @@ for swept in all_sweep_results("fp8_accumulation"):
     print(f"{swept.gpu}, {swept.date}; errors of randn and of rand, shared memory")
     for point in swept.points[:4]:
         found, us = point.facts, point.measurement.median_us
-        print(f"{point.name:37} {us:6.1f} µs  {found['randn']:.1e}  {found['rand']:.1e}  {found['smem_bytes']:,} bytes")
-    print(f"A and B rounded to fp8 {found['randn, A and B rounded']:31.1e}  {found['rand, A and B rounded']:.1e}")
+        print(f"{point.name:39} {us:6.1f} µs  {found['randn']:.1e}  {found['rand']:.1e}  {found['smem_bytes']:,} bytes")
+    print(f"A and B rounded to fp8 {found['randn, A and B rounded']:35.1e}  {found['rand, A and B rounded']:.1e}")
 
 # %% [markdown]
 # A stage of 128×128 takes 32 KiB, and the tile of C, kept for its store, another 32. Fast accumulation leaves room for
