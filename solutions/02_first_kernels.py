@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 70
+#     minutes: 73
 #     summary: Your first kernels in CuTe, coalescing, compile time and run time, and a reduction from an empty cell.
 # ---
 
@@ -14,14 +14,13 @@
 # > **After this page you can** write and launch a kernel over vectors and matrices of any size, keep a warp's accesses
 # > coalesced, tell compile time from run time, and let a block's threads compute one result together.
 # >
-# > **It takes** about 70 minutes, on any machine. Without a GPU the compiled kernels are *simulated*, instruction by
-# > instruction: far slower, with the same results.
+# > **It takes** about 73 minutes, on any machine. Without a GPU the compiled kernels are *simulated*: far slower, with
+# > the same results.
 
 # %%
 import cutlass
 import cutlass.cute as cute
 import torch
-from cutlass.cute.runtime import from_dlpack
 from cutlass.memory import SmemAllocator
 
 from tutorlib import (
@@ -73,7 +72,7 @@ if run_on_gpu(square, x, y):
 # ```
 #
 # A `cute.Tensor` is a pointer and a layout. `from_dlpack` makes one of a PyTorch tensor without copying anything.
-# Without a GPU `run_on_gpu` simulates the kernel, and says so; it returns False if it cannot.
+# Without a GPU `run_on_gpu` simulates the kernel and prints a line that says so; it returns False if it cannot.
 #
 # Now break it. Replace `cute.size(x)` with `cute.size(x) - 1`, predict how many elements will be wrong, and run both
 # cells again. Then restore it.
@@ -153,7 +152,7 @@ check("02.1", vector_add)
 show_machine()
 
 # %% [markdown]
-# A kernel sees it from the right to the left:
+# Read the picture from right to left, as a thread sees it:
 #
 # - a thread computes in **registers**. They are private: no other thread can read them;
 # - 32 threads form a **warp** and execute each instruction together, each on its own data;
@@ -169,14 +168,9 @@ show_machine()
 # A launch can have rows and columns as a matrix does: `thread_idx()` and `block_idx()` give three numbers, x, y and z.
 # A block of 32×8 threads is `block=(32, 8, 1)`.
 #
-# Which threads of it form a warp? Those with the same y, since **x varies fastest**. So x belongs to the contiguous
-# direction, along the rows of a row-major matrix, and `(x, y)` is the reverse of the order in `a[row, column]`. In a
-# block of 8×4 threads, their numbers are
-
-# %%
-show_layout("(4,8):(8,1)", "y (down), x (across) → thread in its block")
-
-# %% [markdown]
+# Which threads of it form a warp? **x varies fastest**, so in a block 32 wide they are those with the same y. So let x
+# count the columns of a row-major matrix and y its rows: the element of thread (x, y) is `a[y, x]`.
+#
 # ## Coalescing: a warp reads together
 #
 # A warp executes a load as one instruction with 32 addresses, and the caches fetch **sectors** of 32 bytes. If
@@ -235,9 +229,8 @@ show_sweep("coalescing")
 # %% [markdown]
 # Exchanging two indices costs a factor of 4.6. The two rows named *transpose* compute y[n, m] = x[m, n] by the same
 # kernel, with the modes of only one tensor exchanged. Column-wise loads alone cost a factor of 1.5, column-wise stores
-# alone 5.1, which is even more than both together. The probable reason: a load brings its sectors into the SM's L1
-# cache, where the block's other seven warps, which run down adjacent columns, find them. A store is not kept there:
-# each warp sends its 32 sectors on to L2, 4 bytes of each.
+# alone 5.1. The probable reason: a load brings its sectors into the SM's L1 cache, where the block's other warps find
+# them; a store is not kept there. (*Several elements at once*, below, is about the 0.61.)
 #
 # **Exercise 02.2** (about 8 lines). PyTorch's `x.T` is column-major: a pointer and the layout (M,N):(1,M). Write
 # `add_bias`: y[m, n] = x[m, n] + bias[n], for column-major x and y of any M×N and a bias of N numbers. A thread owns
@@ -299,7 +292,7 @@ for n in (5, 7):  # the compiled function takes the arguments that are not Const
     triple(n)
 
 # %% [markdown]
-# How can an `if` be recorded, which Python decides at once? The decorator rewrites the function's syntax tree before
+# Python decides an `if` at once. How can one be recorded? The decorator rewrites the function's syntax tree before
 # Python executes it:
 #
 # - The body of `for i in range(…)` becomes a function, which is traced once, with a stand-in for `i`. The machine code
@@ -309,9 +302,9 @@ for n in (5, 7):  # the compiled function takes the arguments that are not Const
 # - `cutlass.range_constexpr`, `if cutlass.const_expr(…)`, and a `for` over a tuple remain Python's own. Such a loop's
 #   body is traced once for each value, and a side not taken is not traced at all.
 #
-# Three rules follow. A run-time `if` cannot contain a `return`: it would return from the traced piece only, not from
+# Two rules follow. A run-time `if` cannot contain a `return`: it would return from the traced piece only, not from
 # your function. A variable that a run-time loop assigns must exist before the loop, with the type that the loop gives
-# it. And a stand-in cannot index a Python tuple. **Predict** the printed lines:
+# it: start a sum of floats with 0.0, not 0. **Predict** the printed lines:
 
 
 # %%
@@ -334,28 +327,10 @@ two_loops()
 # Is a tensor's size known at compile time? With `from_dlpack` it is: shape and stride are part of the tensor's *type*,
 # and a function is compiled anew for each. `mark_layout_dynamic` makes sizes and strides run-time values, so one
 # compilation is enough (notebook 20 counts them). Strides are then 64-bit numbers. Only those of 0 and 1 stay in the
-# type, because a wide load needs to know that its elements are contiguous.
+# type: a wide load, for one, needs to know that its elements are contiguous.
 #
-# A function compiled for a static layout *trusts* it. This one adds the elements of a vector, on the CPU, and six
-# elements went into its type. **Predict** the result for eight:
-
-
-# %%
-@cute.jit
-def total(a: cute.Tensor, out: cute.Tensor):
-    s = a[0]
-    for i in range(1, cute.size(a)):
-        s += a[i]
-    out[0] = s
-
-
-out = torch.zeros(1)
-total_of_6 = cute.compile(total, from_dlpack(torch.ones(6)), from_dlpack(out))
-total_of_6(from_dlpack(torch.ones(8)), from_dlpack(out))
-print(out.item())
-
-# %% [markdown]
-# No error. If you cache compiled functions, make the layout part of the key (notebook 20).
+# A function compiled for a static layout *trusts* it. If six elements went into its type and you call it with eight, it
+# uses six, without an error. If you cache compiled functions, make the layout part of the key (notebook 20).
 #
 # ## Several elements at once: TensorSSA
 #
@@ -468,7 +443,7 @@ _ = explain(reverse, torch.randn(THREADS), torch.zeros(THREADS))
 # - At most eight barriers; a single thread stores the result.
 #
 # At hand: shared memory as in `reverse_kernel`; `max(a, b)` of two run-time numbers; `cutlass.Float32.inf`, a run-time
-# infinity; `range(first, end, step)`, which takes run-time numbers.
+# infinity, which takes a sign; `range(first, end, step)`, which takes run-time numbers.
 
 
 # %%
@@ -507,20 +482,12 @@ def row_max(x: cute.Tensor, maxima: cute.Tensor):
 check("02.4", row_max)
 
 # %% [markdown]
-# `explain` draws the steps of the first block's warps. In the row *buffer 0* a number is the version of your shared
-# tensor that is being read. After the first step only warp 0 reads and writes, but all warps arrive at every barrier.
-# (Notebook 04 explains the lower panels.)
-
-# %%
-explain("02.4", row_max, shape=(2, 200))
-
-# %% [markdown]
 # ## What to remember
 #
 # - A thread's element is a layout of (thread, block). If it may be outside the tensor, use a predicate.
 # - x varies fastest: give it the contiguous direction, and a warp's accesses are coalesced.
 # - Your Python is traced at compile time, after `for … in range` and `if` are rewritten so that they can be recorded.
-#   `Constexpr`, `range_constexpr`, and `const_expr` are resolved at compile time; everything else at run time.
+#   Values that are known then are resolved at compile time; all others become run-time values.
 # - A static layout is part of the type: one compilation for each. A dynamic one keeps its rank and its strides 0 and 1.
 # - Read another thread's writes to shared memory only after a barrier, at which all threads of the block must arrive.
 #
@@ -546,7 +513,6 @@ explain("02.4", row_max, shape=(2, 200))
 # <details><summary>3. In <code>row_max</code>, which barriers could you remove without a wrong result?</summary>
 #
 # The one after the last step, if you have it: only thread 0 reads then, and it reads its own write. Each of the others
-# separates a write from another thread's read. (After the step of 32 threads and after each later one, `sync_warp`
-# would do: writers and readers are in one warp.)
+# separates a write from another thread's read.
 #
 # </details>

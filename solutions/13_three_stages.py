@@ -9,7 +9,7 @@
 # %% [markdown]
 # # 13 · Three stages, or more?
 #
-# With two buffers the next tile has to arrive while this one is multiplied. If memory is slower, the tensor cores
+# With two buffers the next tile has to arrive while this one is multiplied. If it takes longer, the tensor cores
 # stall. A third buffer keeps two tiles in flight, so each has twice the time.
 #
 # > **After this page you can** write a pipeline of any depth, say what a stage costs and where it pays, and bring a
@@ -69,8 +69,7 @@ show_timeline(*(Timeline(n, latency=6, transfer=1, compute=3, tiles=8, at_once=F
 #
 # **Exercise 13.1** (about 23 lines). Write `multistage(steps)` for any `steps.stages` from 2 on.
 #
-# - When a tile's second K block is multiplied, the loads of the next STAGES − 1 tiles (or of as many as are left)
-#   have been issued.
+# - Step *k* issues its load before it multiplies its second K block.
 # - Registers are fetched one K block ahead, and there is one barrier a tile. The loop is a plain `range`.
 # - It is right for 2, 3, 4 and 5 stages, for two and four K blocks in a tile, and where K has fewer tiles than there
 #   are stages. The simulator tries all of these.
@@ -122,7 +121,8 @@ check("13.1", multistage)
 show_ladder("11.3", "13.1")
 
 # %% [markdown]
-# No gain. Why, and where do stages pay?
+# No gain: beside cuBLAS, timed in turns, both loops are equally fast. (The column *gain* divides two times that were
+# not taken in turns.) Why, and where do stages pay?
 #
 # ## The cost of a stage
 #
@@ -193,13 +193,15 @@ show_speeds("gemm_depth")
 
 # %% [markdown]
 # In the first column 64 tiles leave each block alone on its SM, and the third stage of 128×128×64 makes it 1.6 times as
-# fast. At 4096³ it gained nothing: the *other block* on the SM fills the pause.
+# fast. At 4096³ it gained nothing: two blocks share an SM, and one multiplies while the other waits
+# (notebook 11). cuBLAS's 612 is more than 64 SMs can reach, so it must use more of them, and it has notebook 14's
+# instructions.
 #
 # In the second column K is only four tiles of 64. Two stages load one of the four before the loop, three load two: so
-# the third pays a little even beside another block. The fourth leaves one block on an SM where there were two. A tile
-# of K = 32 is multiplied in half the time, so the same number of stages bridges half the latency, and the fourth pays.
+# the third pays a little even beside another block. The fourth leaves one block on an SM where there were two.
 #
-# **A pause is filled by another tile of your own, or by another block.**
+# A tile of K = 32 is multiplied in half the time, so the same number of stages bridges half the latency: for
+# 128×128×32 the fourth stage pays in both columns.
 #
 # Now change the tile. Here is 13.1's loop at 4096³, with its blocks in page 12's groups of 8 rows. Which rows gain from
 # a third stage?
@@ -208,19 +210,18 @@ show_speeds("gemm_depth")
 show_figure("gemm_stages")
 
 # %% [markdown]
-# Short K tiles gain most: with K = 32, 25% and 46%. At equal K a block alone gains more: 128×256×64 gains 14%, and
-# 128×128×64, two on an SM, nothing. With the two small tiles the third stage also costs blocks.
+# Short K tiles gain most: with K = 32, 25% and 46%. Of the tiles with K = 64 only 128×256×64, whose block is alone on
+# its SM, gains much: 14%. With the two small tiles the third stage costs blocks.
 #
 # The framed box, four stages of 128×256×32, is `course.TUNED`. For a plain GEMM use cuBLAS, which is faster still:
-# notebook 14 has its instructions. Write your own where the GEMM is not plain: the epilogue transforms C before it
-# leaves the registers, two GEMMs share a tile (attention), or an operand must be decoded on its way to the registers.
+# notebook 14 has its instructions. Write your own where the GEMM is not plain, as in attention.
 #
 # ## A column-major A
 #
 # So far K was contiguous in A. An image is stored as (channels, pixels), one channel after the other. A 1×1
 # convolution multiplies each pixel's channels by a weight (out, in): C = Xᵀ · Wᵀ, and Xᵀ, (pixels, channels), has its
 # *pixels* contiguous. Its layout is (M, K):(1, M). CuTe calls such an A **M-major**, and the one of the earlier pages
-# **K-major**. cuBLAS takes both, and so can your loop.
+# **K-major**.
 #
 # Only A's way to the registers changes. Here is the K-major way, for K tiles of 32: the layout of the buffers, the
 # tiled copy, and ldmatrix.
@@ -259,7 +260,7 @@ show_tvs(
 # %% [markdown]
 # **Exercise 13.3** (about 8 lines). Write `m_major(config, dtype, mma)`, the same for an M-major A. Every cp.async
 # copies 16 bytes, each 128 contiguous bytes of A are copied by eight consecutive threads, and `ldmatrix`, which reads
-# eight vectors at a time, has no bank conflict. The check runs it in the course's kernel, with
+# eight vectors at a time, has no bank conflict. The check runs it in the course's kernel, only with
 # `course.TUNED` and the loop of 13.1. A GPU times that at 4096³ beside cuBLAS.
 
 
@@ -285,14 +286,14 @@ show_ladder("13.3")
 
 # %% [markdown]
 # Your loop now takes an operand that the kernels of the earlier pages refuse. It has 0.94 of the 479 TFLOP/s that the
-# figure has for the same tile and stages with a K-major A.
+# figure has for the same tile and stages with a K-major A. Instructions do not explain the difference: both compiled
+# loops have the same numbers of cp.async, ldmatrix and mma, and no spills. The cause is open.
 #
 # ## What to remember
 #
 # - Commit in every step. Then "all but the newest STAGES − 2" names the same tile each time.
 # - A pause is filled by another buffer of yours or by another block. They compete for room on the SM.
-# - Stages pay most where tiles are short along K and where a block is alone on its SM: a small C, notebook 12's last
-#   wave, a large tile.
+# - Stages pay most where tiles are short along K and where a block is alone on its SM: a small C, a large tile.
 # - An M-major operand changes three things on its way to the registers: the direction of a copy's vector, the swizzled
 #   atom, and `ldmatrix`, which transposes.
 #
@@ -359,7 +360,7 @@ from tutorlib.kernels.cpp import THREE_STAGES
 # ```
 #
 # C++ with CuTe needs CUTLASS's headers. So here is the kernel in plain CUDA C++, for tiles of 128×128×32 in three
-# stages: `place` is the swizzle, and the loop is 13.1's, line by line. A warp has 64×64 of C in one piece, so `column`
+# stages: `place` is the swizzle, and the loop is 13.1's, step by step. A warp has 64×64 of C in one piece, so `column`
 # is 10.3's `columns(1, 128)`.
 
 # %%
@@ -388,7 +389,6 @@ print("largest error:", (c.float() - a.float() @ b.float().mT).abs().max().item(
 #
 # - `None` keeps a mode here. In NumPy an index `None` *adds* one.
 # - In C++ a number in a layout is known at compile time because its *type* says so; in Python, because it is a Python
-#   number. `cp.async` of 16 bytes needs strides that are known at compile time; fragments in registers need shapes and
-#   strides that are.
+#   number. Fragments in registers need shapes and strides that are known at compile time.
 # - The DSL compiles the function's syntax tree through MLIR to PTX; ptxas assembles that into a cubin, which holds the
 #   machine code, SASS.

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 73
+#     minutes: 74
 #     summary: Seven broken kernels, six with a report by the author. You find the line, prove it, and fix it.
 # ---
 
@@ -15,7 +15,7 @@
 # > **After this page you can** reduce a failure to a small input, trace it to a line and a cause, find races in kernels
 # > whose results are right, and fix a kernel that you did not write without losing what makes it fast.
 # >
-# > **It takes** about 73 minutes, with a good place to stop in the middle, on any machine: the kernels are simulated,
+# > **It takes** about 74 minutes, with a good place to stop in the middle, on any machine: the kernels are simulated,
 # > and a GPU runs the fixed ones, too. **You need** notebooks 06 and 15, and must be able to read CUDA C++: pointers,
 # > templates, `__shared__`, `__syncthreads()`.
 
@@ -32,7 +32,7 @@ from tutorlib.notebook.hunt import (
 #
 # 1. **Read the symptom.** Where is the result wrong, and since when? Above all, where is it *right*?
 # 2. **Make it small.** Halve one size, and keep the half that still fails.
-# 3. **Use the tool that can see it.** Each tool detects one kind of fault.
+# 3. **Use the tool that can see it.** No tool detects every kind of fault.
 # 4. **Predict, then look.** "If it is this, then row 3 holds row 2's values."
 # 5. **Fix one thing**, and test the size that failed, one that passed, and one that no tile divides.
 #
@@ -71,8 +71,9 @@ for shape in ((40, 50, 64), (40, 50, 60), (16, 16, 16), (16, 16, 15), (16, 16, 1
 
 # %% [markdown]
 # M and N need no edge. One tile is enough, with a K that 16 does not divide: the last step of the loop reads past the
-# end of a row, where the next row begins. **Predict, then look.** With K = 1, a's first rows 2 and 3, and b's 5 and 7,
-# c[0, 0] should be 2·5. If the loop goes on into the next row, it is 2·5 + 3·7:
+# end of a row, where the next row begins. (Past an allocation the simulator has random values.) **Predict, then
+# look.** With K = 1, a's first rows 2 and 3, and b's 5 and 7, c[0, 0] should be 2·5. If the loop goes on into the next
+# row, it is 2·5 + 3·7:
 
 # %%
 a, b = torch.zeros(16, 1), torch.zeros(16, 1)
@@ -98,8 +99,8 @@ print("c[0, 0] =", output_of("sgemm", (16, 16, 1), a, b)[0, 0].item())
 # | the same with the *smallest* such input: none with fewer elements in all tensors together exposes the bug | 4 |
 # | such an input, and a wrong pair; `check` does not say which of the two is wrong | 0 |
 #
-# The best `check` counts. `line` is where the fault is written, or where it acts; for a missing statement, the line
-# before or after the gap. These are the causes, more than occur here:
+# The best `check` counts. For `line`, either the faulty line counts or the one where its effect shows; if a statement
+# is missing, the line before or after the gap. These are the causes, more than occur here:
 
 # %%
 for name, meaning in CAUSES.items():
@@ -108,7 +109,7 @@ for name, meaning in CAUSES.items():
 # %% [markdown]
 # For a **fix**, you get the source as a string and return it corrected; `patch(source, old, new)` changes one place.
 # The check tests it like every kernel of the course. Do not rewrite the kernel: its TMA, atomics and wide accesses must
-# stay. A fix that makes it slower costs a point: an unneeded barrier or fence, no more copies in flight, repeated
+# stay. A fix that makes it slower costs a point: an unneeded barrier or fence, copies that no longer overlap, repeated
 # loads, idle warps.
 #
 # ## Part 1: bugs 1 and 2
@@ -213,20 +214,8 @@ check("21.2", fix_scale_rows)
 # From here on, a result may be right by luck, and more runs prove nothing: on another GPU the threads run in another
 # order. **`explain`** simulates a kernel on one input and reports the rules that it breaks there, even if the result is
 # right: races (accesses to the same memory, at least one of them a write, that nothing orders), waits that never end,
-# accesses out of bounds, undefined values. This kernel lacks a barrier between its last two lines:
-
-# %%
-reverse = """extern "C" __global__ void reverse(const float *x, float *y) {
-  __shared__ float s[64];
-  const int t = threadIdx.x;
-  s[t] = x[t];
-  y[t] = s[63 - t];
-}"""
-x, y = torch.arange(64.0), torch.zeros(64)
-picture = explain(reverse, x, y, grid=(1,), block=(64,))
-print("right:", y.equal(x.flip(0)))
-
-# %% [markdown]
+# accesses out of bounds, undefined values.
+#
 # ### Bug 3: RMS norm
 #
 # > "A persistent kernel: four blocks process all rows in turn. A thousand runs on my GPU gave the same bits a thousand
@@ -267,8 +256,9 @@ check("21.4", fix_rms_norm)
 # %% [markdown]
 # <details><summary>When it passes</summary>
 #
-# A block needs a second row, so five rows are the least for four blocks; one column is enough. Next time: in a loop, a
-# barrier must separate the writes from the reads that follow, *and* these reads from the writes of the next iteration.
+# A block needs a second row, so five rows are the least for four blocks; one column is enough. One more barrier is
+# right, and so are two buffers in turn. Next time: in a loop, the writes must come before the reads that follow, *and*
+# these reads before the writes of the next iteration.
 #
 # </details>
 #
@@ -282,7 +272,8 @@ show_bug("stream")
 
 # %% [markdown]
 # The colleague attached cuda-gdb to the hanging kernel with `cuda-gdb -p PID`. SYNCS.PHASECHK is the wait for an
-# mbarrier's phase:
+# mbarrier's phase, here at address R3 + 0x2000. If R3 has the start of the block's shared memory, what lies 0x2000
+# bytes behind it?
 
 # %%
 show_report("cuda-gdb, stream")
@@ -315,10 +306,11 @@ check("21.6", fix_stream)
 # %% [markdown]
 # <details><summary>When it passes</summary>
 #
-# Tile 1 is the first in its stage, so it should wait for phase 0, but it names parity 1. If its bytes have not landed,
-# the barrier is still in phase 0, and parity 1 means the phase before, which is complete: the wait returns at once, and
-# the warp reads too early. If they have landed, the barrier is in phase 1, and the wait never returns, since only the
-# waiting warp could start the next copy. Next time: write down stage and parity of the first four tiles.
+# `ring` has 2 · 16 · 64 floats, 0x2000 bytes, and `full` follows it: the warp waits in line 41. Tile 1 is the first in
+# its stage, so it should wait for phase 0, but it names parity 1. If its bytes have not landed, the barrier is still in
+# phase 0, and parity 1 means the phase before, which is complete: the wait returns at once, and the warp reads too
+# early. If they have landed, the barrier is in phase 1, and the wait never returns, since only the waiting warp could
+# start the next copy. Next time: write down stage and parity of the first four tiles.
 #
 # </details>
 #
@@ -332,14 +324,15 @@ check("21.6", fix_stream)
 show_bug("column_sums")
 
 # %% [markdown]
-# The simulator runs the blocks in order, so its result is always right. Its finding at one strip of columns:
+# **Predict** which accesses of two blocks nothing orders. The simulator runs the blocks in order, so its result is
+# always right. It still reports such a pair:
 
 # %%
 picture = explain("21.7", as_it_is, shape=(4, 128))
 
 # %% [markdown]
-# **Exercise 21.7.** Fix it. `__threadfence()` orders its thread's earlier accesses to memory, and those of threads that
-# a barrier put before it, ahead of the later ones.
+# **Exercise 21.7.** Fix it. `__threadfence()` orders its thread's earlier accesses to memory before the later ones.
+# Other threads' accesses that a barrier ordered before the fence count as earlier.
 
 
 # %%
@@ -407,14 +400,14 @@ check("21.8", diagnose_softmax)
 #
 # ## What compute-sanitizer says
 #
-# The recorded verdicts of its four tools, each kernel at the size of its report; a number counts reported errors:
+# The recorded verdicts of its four tools, `sgemm` without the extra rows. A number counts reported errors:
 
 # %%
 show_verdicts()
 
 # %% [markdown]
 # All four tools are silent on three bugs. `linear` and `softmax` break no rule. `column_sums` has a race in global
-# memory, which racecheck does not watch. On `stream`, all four hung and reported nothing.
+# memory, which racecheck does not watch. On `stream`, all four hung.
 #
 # ## What to remember
 #
