@@ -2,7 +2,7 @@
 # jupyter:
 #   tutorlib:
 #     minutes: 75
-#     appendix: 15
+#     appendix: 35
 #     summary: Warps with roles, persistent blocks, clusters and stream-K, counted, written and measured beside cuBLAS.
 # ---
 
@@ -11,12 +11,12 @@
 #
 # In notebook 14's kernel the tensor cores are idle at three places: at the start of each tile of C, at its end, and in
 # the last wave of tiles, where SMs have no tile left. This page closes these gaps and leaves the arithmetic as it is.
-# Whether that pays depends on how long a gap is beside the work.
+# Whether that pays depends on how long a gap is, compared with the work.
 #
 # > **After this page you can** give warps roles and registers, keep a block busy from its first tile to its last, free
 # > a stage across a cluster, and count which of these pays at a given size.
 # >
-# > **It takes** about 75 minutes, on any machine; its appendix about 15 more. Without a Hopper GPU the kernels are
+# > **It takes** about 75 minutes, on any machine; its appendix about 35 more. Without a Hopper GPU the kernels are
 # > simulated; with one they are timed.
 
 # %%
@@ -39,7 +39,7 @@ from tutorlib.kernels.hopper import HopperConfig, Parts
 # hatched while they are idle. Orange is the epilogue, in which a warpgroup rounds and stores.
 #
 # A tick is the time to multiply a K tile. Drawn are 8 K tiles for each tile of C (64 at 4096³) and a ring of 4 stages.
-# The epilogue is exaggerated: it takes 3 ticks here, and 0.3 in page 16's model.
+# The epilogue is exaggerated: it takes 3 ticks here, and about a third of one in page 16's model.
 
 # %%
 show_roles("plain")
@@ -92,7 +92,7 @@ show_roles("cooperative")
 #
 # **Exercise 15.1** (about 1 line). For which tiles is his kernel right? Write `new_state_works(stages, k_tiles)`.
 # `k_tiles` is a tuple: the number of K tiles of each tile that a block computes, in order. (Under the stream-K schedule
-# below they differ.) Return whether a block with these tiles computes all of them, and ends.
+# below they differ.) Return True if such a block computes all its tiles correctly and ends.
 
 
 # %%
@@ -120,19 +120,20 @@ show_roles("deferred stores")
 
 # %% [markdown]
 # **Exercise 15.2** (about 15 lines). Write `consume_tiles(tiles, multiply, out, defer)`, the loop of a consumer warp:
-# it multiplies and stores all tiles of its block. A tile is stored while wgmmas of the next one are in flight.
-# Along K one group stays in flight while the next one is issued, and a stage is freed as soon
-# as its wgmmas have read it, never earlier: the producer may overwrite it at once. No barrier is needed. `check`
-# simulates the kernel on a GPU of two SMs.
+# it multiplies and stores all tiles of its block. A tile is stored while wgmmas of the next one are in flight. Along K
+# one group stays in flight while the next one is issued, and a stage is freed as soon as its wgmmas have read it, never
+# earlier: the producer may overwrite it at once. Each block has at least one tile. `check` simulates the kernel on a
+# GPU of two SMs.
 #
 # - `tiles.items()`, `tiles.take(number).k_tiles`: as in the producer. `multiply.stages`: of the ring
-# - `multiply.step(state, first)`: waits for `full`, issues a stage's wgmmas and commits them as one group. `first`, a
-#   Python `True` or `False`: discard the old accumulators
+# - `multiply.step(state, first)`: waits for `full`, issues a stage's wgmmas and commits them as one group. `first` is a
+#   Python `True`, to overwrite the accumulators, or `False`, to add to them
 # - `multiply.retire(pending, state)`: waits until at most `pending` groups are in flight, then arrives at `empty` of
 #   that state's stage
 # - `state.advance()`; `state.clone()`: a copy of a state
 # - `out.round(number)`: rounds the accumulators of this tile into registers, which hold one tile
-# - `out.store(number)`: stores the rounded tile
+# - `out.store(number)`: stores the rounded tile by TMA, through shared memory that only this warp uses. It first waits
+#   until TMA has read the previous tile there, so no barrier of the block is needed
 # - `out.drain()`: waits until TMA has read the block's shared memory; once, at the end
 # - `defer` is the lever's setting, here always `True`: your function need not use it
 
@@ -186,7 +187,7 @@ show_multicast((2, 2), (128, 256))
 # mbarrier at this offset in the block of that rank. It orders the warp's reads before the next write at **cluster
 # scope**, which is wider than a block and narrower than the GPU.
 #
-# A colleague lets each lane of a consumer warp tell one block:
+# A colleague lets each lane of a consumer warp arrive at one block's `empty`:
 #
 # ```python
 # lane = cute.arch.lane_idx()
@@ -195,8 +196,7 @@ show_multicast((2, 2), (128, 256))
 #     cute.arch.mbarrier_arrive(ring.empty + stage, ring.first + lane)
 # ```
 #
-# `ring.first` is the rank of the block that the drawing calls 0. It is not 0 where several such groups form one
-# cluster, as in page 16's split-K.
+# `ring.first` is the rank of the block that the drawing calls 0.
 #
 # **Exercise 15.3** (about 2 lines). It is right in clusters of 2×1 and of 1×4, and in 2×2 stages are overwritten before
 # they are read. Which arrivals are wrong there? Mend it; `ring.block` is this block's (*m*, *n*).
@@ -236,8 +236,8 @@ show_work({"whole tiles": course.whole_tiles, "stream-K": course.stream_k}, clus
 #
 # ## Count, then measure
 #
-# An SM has time for ⌈waves⌉ tiles and on average computes `waves` of them. This function counts the rest, the gap that
-# stream-K closes. The cell prints the other gaps, too, for tiles of 128×256×64:
+# An SM has time for ⌈waves⌉ tiles and on average computes `waves` of them. `gap` counts the rest, which stream-K uses.
+# The loop prints the other gaps, too, for tiles of 128×256×64:
 
 
 # %%
@@ -252,7 +252,6 @@ def gap(config, m, n, k):
     return idle * ceil(k / tile_k), idle / ceil(waves)
 
 
-# %%
 for size in (2048, 4096, 8192):
     steps, share = gap(HopperConfig(), size, size, size)
     whole, tile = round(steps / share), size // 64
@@ -260,8 +259,8 @@ for size in (2048, 4096, 8192):
     print(f"the last wave idle for {steps:4.1f} K tiles")
 
 # %% [markdown]
-# Suppose that the first bytes take 2 K tiles, an epilogue 0.3, and a hand-over 10. **Predict** at each size: which
-# lever gains most, and where does stream-K lose?
+# Suppose that the first bytes take the time of 2 K tiles, an epilogue a third of one, and a hand-over 10. **Predict**
+# at each size: which lever gains most, and where does stream-K lose?
 #
 # A **lever** changes the schedule, not what is computed, up to rounding. *plain* is notebook 14's kernel. Each row adds
 # one lever to its parent, the nearest row above with one dot fewer. A cell has the speed as a fraction of cuBLAS's, its
@@ -273,22 +272,67 @@ for size in (2048, 4096, 8192):
 show_levers().iloc[:8]
 
 # %% [markdown]
-# - **Persistent blocks** gain 3.0% at 4096 and 1.0% at 8192. The count gives 3 · 2 of 256 K tiles, 2.3%, and 15 · 2 of
-#   2,048, 1.5%. Roles alone gain nothing; they make this possible.
-# - **Multicast** gains nothing. A block of a 2×1 cluster asks L2 for 32 KiB in each step, instead of 48, but L2 is not
-#   the limit at this tile.
-# - **Deferred stores** gain nothing measurable: an epilogue is short beside 32 to 128 K tiles.
-# - **Stream-K** gains at 8192, where an SM is idle for six times a hand-over. At 2048 and 4096 the hand-over takes
-#   longer than the gap.
+# Counted, as a share of the time, and measured:
 #
-# Where a tile has 4 K tiles, the epilogue is not short, and deferred stores gain 8 and 4%:
+# | lever | 2048 | 4096 | 8192 | measured |
+# |---|---|---|---|---|
+# | persistent | no second tile | 3 · 2 / 256 = 2.3% | 15 · 2 / 2,048 = 1.5% | 3.0% at 4096, 1.0% at 8192 |
+# | deferred stores | no second tile | 3 · ⅓ / 256 = 0.4% | 15 · ⅓ / 2,048 = 0.2% | within the noise |
+# | stream-K | (1.0 − 10) / 32 = −28% | (7.8 − 10) / 256 = −0.9% | (62.1 − 10) / 2,048 = 2.5% | −15.4%, −1.3%, +1.0% |
+#
+# Each gain or loss outside the noise has the sign that the count gives. The amounts are off by up to a factor of 2.5,
+# most for stream-K.
+#
+# **Multicast** gains nothing. A block of a 2×1 cluster loads 32 KiB from L2 in each step, instead of 48, but L2 is not
+# the limit at this tile.
+#
+# Where a tile has 4 K tiles, deferred stores can gain up to ⅓ / 4 = 8%:
 
 # %%
 show_levers("hopper_short")
 
 # %% [markdown]
-# For page 16's chooser, 825 pairs of kernels were timed. The two of a pair differ only in stream-K. The next cell sorts
-# the pairs by their gap into six groups. **Predict:** in which of them does stream-K win more than half of the pairs?
+# They gain about that at 4096, and half of it at 8192.
+#
+# ## What to remember
+#
+# - A warp that only loads runs ahead by as many stages as the ring has, also from one tile into the next.
+# - A warp may overwrite memory only when it knows that the last reader is done. `empty` says so of a stage, on any SM
+#   of the cluster.
+# - Before you write a lever, count the gap that it closes, as a share of the time, and what closing it costs.
+#
+# Next: [16](16_choose.ipynb), a configuration for every size.
+#
+# ## Test yourself
+#
+# <details><summary>1. A consumer arrives at <code>empty</code> right after <code>commit_group</code>. What can go
+# wrong, and do more stages help?</summary>
+#
+# The wgmma may still read the stage when the producer's next bytes land in it: wrong results, now and then. More stages
+# make that rarer. Only `wait_group` rules it out.
+#
+# </details>
+#
+# <details><summary>2. What happens if the producer does not execute
+# <code>setmaxregister_decrease</code>?</summary>
+#
+# The consumers wait forever. Take one thread of each warpgroup: together they start with 3 · 168 = 504 registers. The
+# two consumer threads need 480, and the producer thread still holds 168: 648 in all.
+#
+# </details>
+#
+# <details><summary>3. How many arrivals does <code>empty</code> expect in a cluster of 2×4 whose blocks have 8 consumer
+# warps each?</summary>
+#
+# 40: a block's slices go to 2 + 4 − 1 blocks, itself among them, with 8 warps each.
+#
+# </details>
+
+# %% [markdown]
+# ## Appendix: your kernel
+#
+# When should your kernel use stream-K? For page 16, 825 pairs of kernels were timed. The two of a pair differ only in
+# stream-K. The next cell sorts the pairs by their gap into six groups.
 
 # %%
 from statistics import median
@@ -301,10 +345,8 @@ for least, most in (0, 0.05), (0.05, 1):
         print(f"idle for {least:.0%} to {most:.0%} of the time, {few} to {many:,} K tiles: {won}")
 
 # %% [markdown]
-# Under 8 K tiles the hand-over costs more at nearly nine in ten pairs, whatever K is. From 20 on, stream-K gains at 84
-# of 87 pairs if the gap is 5% or more of the time. At 8192³ it is 3%, so little can be won.
-#
-# ## Your kernel
+# Under 8 K tiles stream-K loses at nearly nine in ten pairs. From 20 on, it gains at 84 of 87 pairs if the gap is 5% or
+# more of the time.
 #
 # `Parts` are the slots of the course's kernel: `Parts(consume=…, free=…)` has your functions in two of them, and the
 # course's in the others. `HopperConfig` has the levers.
@@ -339,49 +381,11 @@ def my_gemm(m, n, k):
 check("15.4", my_gemm)
 
 # %% [markdown]
-# A wave is a wave of clusters. At 4224×4096 single blocks fill four waves exactly. Clusters of 2×1 need 17 rows for the
-# 33 rows of tiles: the last row of clusters is half outside C, and four waves become 4.12.
+# Count waves in clusters, not in blocks. At 4224×4096 single blocks fill four waves exactly. Clusters of 2×1 need 17
+# rows for the 33 rows of tiles: the last row of clusters is half outside C, and four waves become 4.12.
 
 # %%
 show_ladder("14", "15")
-
-# %% [markdown]
-# Relative to cuBLAS, your kernel gains about 4% on notebook 14's. On the H200 it is 1.4% ahead of cuBLAS, about twice
-# the spread; on the H100 0.8%, about the spread.
-#
-# ## What to remember
-#
-# - A warp that only loads runs ahead by as many stages as the ring has, also from one tile into the next.
-# - A warp may overwrite memory only when it knows that the last reader is done. `empty` says so of a stage, on any SM
-#   of the cluster.
-# - Before you use a lever, count its gap beside the whole, and what closing it costs.
-#
-# Next: [16](16_choose.ipynb), a configuration for every size.
-#
-# ## Test yourself
-#
-# <details><summary>1. A consumer arrives at <code>empty</code> right after <code>commit_group</code>. What can go
-# wrong, and do more stages help?</summary>
-#
-# The wgmma may still read the stage when the producer's next bytes land in it: wrong results, now and then. More stages
-# make that rarer. Only `wait_group` rules it out.
-#
-# </details>
-#
-# <details><summary>2. What happens if the producer does not execute
-# <code>setmaxregister_decrease</code>?</summary>
-#
-# The consumers wait forever. Take one thread of each warpgroup: together they start with 3 · 168 = 504 registers. The
-# two consumer threads need 480, and the producer thread still holds 168: 648 in all.
-#
-# </details>
-#
-# <details><summary>3. How many arrivals does <code>empty</code> expect in a cluster of 2×4 whose blocks have 8 consumer
-# warps each?</summary>
-#
-# 40: a block's slices go to 2 + 4 − 1 blocks, itself among them, with 8 warps each.
-#
-# </details>
 
 # %% [markdown]
 # ## Appendix: the hand-over
@@ -399,8 +403,8 @@ show_ladder("14", "15")
 # it before what any of them does after it.
 #
 # **Exercise 15.5** (about 12 lines in both). Write `give_part(part)` and `add_part(part)`. All 32 lanes of a consumer
-# warp run them: the one in the block that gives, the other in the block that adds, once for each block that gives. The
-# kernel can be launched again without a reset of the flags.
+# warp run them: the one in the block that gives, the other in the block that adds, once for each block that gives.
+# Leave every flag at 0, so that the next launch needs no reset from the host.
 #
 # - `part.flag`: a pointer to the giving warp's flag
 # - `part.write()`: writes this lane's accumulators to global memory

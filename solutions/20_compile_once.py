@@ -2,7 +2,7 @@
 # jupyter:
 #   tutorlib:
 #     minutes: 70
-#     appendix: 15
+#     appendix: 30
 #     summary: What a launch costs; caches of compiled kernels, CUDA graphs, kernels saved for other GPUs.
 # ---
 
@@ -14,10 +14,10 @@
 # function: longer than many kernels run.
 #
 # > **After this page you can** predict which calls recompile, cache compiled kernels under a key that is neither too
-# > coarse nor too fine, launch as cheaply as PyTorch does, replay launches from a CUDA graph, let a kernel start before
-# > its predecessor has ended, and save kernels for the next process and for other GPUs.
+# > coarse nor too fine, launch as cheaply as PyTorch does, replay launches from a CUDA graph, and save kernels for the
+# > next process and for other GPUs.
 # >
-# > **It takes** about 70 minutes, on any machine; its appendix about 15 more.
+# > **It takes** about 70 minutes, on any machine; its appendix about 30 more.
 
 # %%
 import cutlass
@@ -49,7 +49,7 @@ show_launches(
 # Host time is hidden as long as each kernel runs longer than its launch takes. A 5 µs kernel whose launch takes 45 µs
 # leaves the GPU idle for 40 of every 45 µs.
 #
-# ## Six ways to call a kernel
+# ## Ways to call a kernel
 #
 # | way | what every call repeats |
 # |---|---|
@@ -61,9 +61,9 @@ show_launches(
 # | CUDA graph | one call for all of its launches |
 #
 # **Predict** the host's time for each, to a factor of ten, and which of them are cheaper than `torch.add`. In a row *in
-# a dictionary*, a call also builds a key and looks the compiled function up. *host* is the time until a call returns; a
-# replay's is divided by its launches. *until done*, from a second series, is the time until the GPU has finished all
-# launches, divided by their number:
+# a dictionary*, a call also builds a key and looks the compiled function up. *host* is the time until a call returns;
+# for a graph, one replay's time divided by its launches. *until done*, from a second series, is the time until the GPU
+# has finished all launches, divided by their number:
 
 # %%
 show_later_calls("NVIDIA H200")
@@ -104,13 +104,13 @@ def double(x: cute.Tensor, y: cute.Tensor, stream: CUstream):
 # | tracing | your Python runs, and the DSL records its operations as IR | no |
 # | lowering | the compiler's passes turn layouts, copies and loops into LLVM IR | no |
 # | machine code | LLVM writes PTX, and `ptxas` assembles it | no |
-# | host code | the host function becomes your CPU's machine code, linked into this process | if it launches a kernel |
+# | host code | the host function becomes your CPU's machine code | no |
+# | linking | the host code is linked into this process | if it launches a kernel |
 # | loading | the driver puts the kernel on the GPU | yes |
 # | launch | arguments are packed and passed to the driver | yes |
 #
-# The next cell measures the first four on *your* machine; without a GPU it leaves out the fourth. `.fake()` and
-# `make_fake_stream()` stand in for a tensor and a stream. **Predict**: which step shrinks most when you compile the
-# same function again?
+# The next cell measures the first three on *your* machine, and with a GPU also host code and linking, in one number.
+# `.fake()` and `make_fake_stream()` stand in for a tensor and a stream.
 
 # %%
 vector = TensorSpec((1024,), dynamic=True)
@@ -124,9 +124,9 @@ for attempt in ("first", "second"):
     show_stages(attempt, double, *stand_ins())
 
 # %% [markdown]
-# `cute.compile` caches nothing: it compiles every time you call it. The first trace in a process takes longer, because
-# it starts the DSL. A direct call of a `@cute.jit` function caches what it compiles, and finds it by its IR, which it
-# has to trace for that. So compile once and keep the result.
+# `cute.compile` caches nothing: the second call goes through every step again, if somewhat faster. A direct call of a
+# `@cute.jit` function caches what it compiles, and finds it by its IR, which it has to trace for that. So compile once
+# and keep the result.
 #
 # ## What compiles again
 #
@@ -191,9 +191,9 @@ compiles("factors 3.0, 2, 3.0, 2.0", [(free(8, 16), factor) for factor in (3.0, 
 # Static sizes let the compiler unroll loops and leave out checks at the edges; they cost a compilation for each size.
 # The cache of this section has dynamic layouts. One property of strides and addresses still matters: accesses of 16
 # bytes, such as `ld.global.v4`, need aligned addresses. So there are two versions for each tensor. One accesses 16
-# bytes at a time, and what is left of a row element by element. It needs an address, and starts of all rows (of all
-# columns, if columns are contiguous), that are multiples of 16 bytes. Other tensors get the version that accesses
-# single elements.
+# bytes at a time, and what is left of a row element by element. It needs 16-byte-aligned starts: of the tensor, and of
+# each contiguous run, which is the elements along the mode whose stride is 1 (a row of a row-major matrix). Other
+# tensors get the version that accesses single elements.
 #
 # **Exercise 20.1** (about 8 lines). Write `cache_key(tensors, constants, arch)`: a key for a dictionary. `tensors` are
 # torch tensors of any rank, each with exactly one stride of 1 and no size of 1; `constants` is a tuple of numbers and
@@ -226,9 +226,8 @@ check("20.1", cache_key)
 # %% [markdown]
 # ## Torch's tensors, without Python
 #
-# Most of the time of a kept call is Python: wrapping each tensor (DLPack), then packing the arguments. With
-# **TVM-FFI**, a calling convention, you pass torch tensors directly. Compiled code unpacks them, and checks each one's
-# dtype, rank and strides:
+# With **TVM-FFI**, a calling convention, you pass torch tensors directly. Compiled code unpacks them, and checks each
+# one's dtype, rank and strides:
 
 
 # %%
@@ -257,17 +256,16 @@ for wrong in (x.half(), x.reshape(2, 2), torch.ones(8)[::2]):
 #
 # ## Compiled once and for all
 #
-# The next process starts from scratch. `export_to_c` writes a compiled function, host code and kernel, to an object
-# file; `cute.runtime.load_module` loads it. Several processes, threads or machines may do this at once, and any of them
-# may die while it writes. So each saves under a name of its own, which `mkstemp` finds, and renames it: `os.replace` is
-# atomic within a file system, so a file with the final name is complete.
+# `export_to_c` writes a compiled function, host code and kernel, to an object file; `cute.runtime.load_module` loads
+# it, here as a function with TVM-FFI, so `compile()` below must use that option. Several processes, threads or machines
+# may do this at once, and any of them may die while it writes. So each saves under a name of its own, which `mkstemp`
+# finds, and renames it: `os.replace` is atomic within a file system, so a file with the final name is complete.
 
 # %%
 import os
 import tempfile
 
 
-# %%
 def load_or_compile(folder, name, compile):
     file = folder / f"{name}.o"
     if not file.exists():
@@ -288,18 +286,18 @@ def load_or_compile(folder, name, compile):
 show_new_processes("NVIDIA H200")
 
 # %% [markdown]
-# Loading compiles nothing: its 69 ms read and link the file and launch the kernel once, which puts it on the GPU. So
-# call each once before the service takes requests.
+# Loading compiles nothing. In a second series, reading and linking took 75 ms in a process that only loads, and 2.3 ms
+# in one that had just compiled. The first call took 0.45 ms, because it also puts the kernel on the GPU, and the next
+# 0.02 ms. So load and call each kernel once before the service takes requests.
 #
 # ## For a GPU that you do not have
 #
-# Only linking the host code into a process and the steps after it need a GPU. So one machine can build kernels for all
-# of your GPUs whose hosts have its CPU architecture: pass stand-ins for the tensors, and name the **target**.
+# Compiling and exporting need no GPU. So one machine can build kernels for all of your GPUs whose hosts have its CPU
+# architecture: pass stand-ins for the tensors, and name the **target**.
 
 # %%
 from pathlib import Path
 
-# %%
 with tempfile.TemporaryDirectory() as folder:
     for target in ("sm_80", "sm_90a", "sm_100a"):
         options = f"--enable-tvm-ffi --keep-ptx --dump-dir {folder} --gpu-arch {target}"
@@ -344,9 +342,9 @@ def captured(launches, x, y):
 # - `compile(x, y)` returns a function `launches(x, y, stream)`, which launches several kernels that read x and write y.
 #   It serves every x with the same key
 #
-# Compile once for each key that your launches have, and capture once for each dtype and shape: a later call with an x
-# of the same dtype and shape costs a copy and a replay, and launches and waits for nothing. The caller's tensors are
-# only read, and no replay may depend on them.
+# Compile once for each key among the tensors that you launch on, and capture once for each dtype and shape: a later
+# call with an x of the same dtype and shape costs a copy and a replay, and launches and waits for nothing. The caller's
+# tensors are only read, and a replay must be right even after the caller has freed or changed them.
 #
 # The check needs no GPU: a stand-in for `torch.cuda` applies CUDA's rules to CPU tensors.
 
@@ -382,7 +380,43 @@ check("20.2", replayed)
 # A graph holds a grid for one size, so graphs suit a service with a few fixed shapes. The kernels read your buffer, not
 # the caller's x. So the buffer's key decides what to compile: it is aligned where the caller's x may not be.
 #
-# ## The next kernel, before this one has ended
+# ## What to remember
+#
+# - Host time is hidden as long as kernels run longer than their launches take.
+# - A direct call always traces. Compile once and keep the result; save it under a temporary name, then rename.
+# - A key contains everything the code depends on: dtype, rank, contiguous mode, alignment, constants with their types,
+#   architecture. It contains no dynamic sizes.
+# - A CUDA graph replays many launches with one call. Launch once before the capture, on the current stream in it, and
+#   copy each input into the graph's own buffer.
+#
+# Next: [21](21_bug_hunt.ipynb), where the kernels are broken.
+#
+# ## Test yourself
+#
+# <details><summary>1. A service calls a GEMM with M from 1 to 4,096, N and K fixed, both 4,096. Which layouts do you
+# choose, and how many compilations do they need?</summary>
+#
+# Only M dynamic (<code>mark_compact_shape_dynamic(mode=0)</code> for A and C), and B static. One compilation is enough,
+# and the compiler still knows N and K. With static layouts there would be up to 4,096.
+#
+# </details>
+#
+# <details><summary>2. You change a helper function that the kernel calls, and the results stay the same. Where do you
+# look?</summary>
+#
+# In every cache whose key ignores the source: the dictionary of a running notebook, and the folder of object files. A
+# direct call would have traced the new source.
+#
+# </details>
+#
+# <details><summary>3. A replay gives the result of the first input again. What is missing?</summary>
+#
+# The copy into the graph's own buffer. The graph has its address, and reads it in every replay.
+#
+# </details>
+
+# %% [markdown]
+# ## Appendix: the next kernel, before this one has ended
 #
 # Between two kernels of one stream the GPU pauses: the second starts when the first has ended. With **programmatic
 # dependent launch** (PDL, from Hopper on), `use_pdl=True`, the second may start when every block of the first has
@@ -402,10 +436,10 @@ check("20.2", replayed)
 # ```
 #
 # **Exercise 20.3** (about 7 lines). Write `scale_kernel(w, x, y)`, launched after it with `use_pdl=True`. It multiplies
-# y by the weights w, and sets x to 0 for the next batch. It does as much of its work as it may while the first kernel
-# still runs. All three are (rows, columns), and there are as many threads as columns. `column = w[None, i].load()` is a
-# column in registers, `y[None, i].store(…)` stores one, and `x[None, i].fill(0.0)` fills one. `check` simulates both
-# kernels, and reports accesses that nothing orders.
+# y by the weights w, and sets x to 0 for the next batch. It does before the wait all work that is safe there. All three
+# are (rows, columns), and there are as many threads as columns. `column = w[None, i].load()` is a column in registers,
+# `y[None, i].store(…)` stores one, and `x[None, i].fill(0.0)` fills one. `check` simulates both kernels, and reports
+# accesses that nothing orders.
 
 
 # %%
@@ -433,44 +467,11 @@ check("20.3", scale_kernel)
 show_pairs("NVIDIA H200")
 
 # %% [markdown]
-# With PDL, they take 12% less time in a stream and 9% in a graph, nearly all of it by starting early: waiting first
-# gains almost as much as loading the weights first, which here come from L2.
+# With PDL, they take 12% less time in a stream and 9% in a graph. Nearly all of the gain comes from starting early:
+# a kernel that waits first has it, too.
 #
-# ## What to remember
-#
-# - Host time is hidden as long as kernels run longer than their launches take.
-# - A direct call always traces. Compile once and keep the result; save it under a temporary name, then rename.
-# - A key contains everything the code depends on: dtype, rank, contiguous mode, alignment, constants with their types,
-#   architecture. It contains no dynamic sizes.
-# - A CUDA graph replays many launches with one call. Launch once before the capture, on the current stream in it, and
-#   copy each input into the graph's own buffer.
-# - With PDL a kernel does before `griddepcontrol_wait` what neither depends on its predecessor nor disturbs it.
-#
-# Next: [21](21_bug_hunt.ipynb), where the kernels are broken.
-#
-# ## Test yourself
-#
-# <details><summary>1. A service calls a GEMM with M from 1 to 4,096, N and K fixed, both 4,096. Which layouts do you
-# choose, and how many compilations do they need?</summary>
-#
-# Only M dynamic (<code>mark_compact_shape_dynamic(mode=0)</code> for A and C), and B static. One compilation is enough,
-# and the compiler still knows N and K. With static layouts there would be up to 4,096.
-#
-# </details>
-#
-# <details><summary>2. You change a helper function that the kernel calls, and the results stay the same. Where do you
-# look?</summary>
-#
-# In every cache whose key ignores the source: the dictionary of a running notebook, and the folder of object files. A
-# direct call would have traced the new source.
-#
-# </details>
-#
-# <details><summary>3. A replay gives the result of the first input again. What is missing?</summary>
-#
-# The copy into the graph's own buffer. The graph has its address, and reads it in every replay.
-#
-# </details>
+# In a chain of three kernels the second must wait even if it needs nothing from the first. The third one's wait covers
+# the second only, which could otherwise end before the first.
 
 # %% [markdown]
 # ## Appendix: structs, and below the DSL
