@@ -60,8 +60,7 @@ for size in (1024, 2048, 3072, 4096):
 pandas.DataFrame.from_dict(rows, orient="index")
 
 # %% [markdown]
-# The percentage is the largest share of the time in which the tensor cores can do useful work: the smaller tile wins
-# at 3072 and loses at 2048.
+# The percentage is the largest share of the time in which the tensor cores can do useful work.
 #
 # A cluster must fit into one GPC, and the GPCs of an H200 have unequal numbers of SMs. So it holds fewer large clusters
 # than 132 SMs suggest:
@@ -129,9 +128,9 @@ for name, meaning in MEANINGS.items():
     print(f"{name:10} {getattr(sm, name):11,} {meaning}")
 
 # %% [markdown]
-# One fit, to 200 kernels timed before those below, gave all fitted constants. Do not take any of them for a measurement
-# of the thing in its name: `l2_bytes` means that each 300 bytes from L2 make a step one cycle longer. Apart from that,
-# a step takes as long as the slower of the tensor cores and shared memory.
+# One fit, to 200 kernels timed on an H200 before those below, gave all fitted constants; another GPU needs a fit to its
+# own kernels. Their names are only labels. `l2_bytes`, for example, is no bandwidth: a step takes as long as the slower
+# of the tensor cores and shared memory, plus one cycle for every 300 bytes from L2.
 #
 # `divide` knows three ways to divide the work. With whole tiles the last wave counts in full. With split-K a cluster
 # has `split_k` times more blocks, and each of them a part of K. With stream-K the number of waves is not rounded, but
@@ -184,17 +183,18 @@ show_model("hopper_levers", page, 4)
 show_model("hopper_tiles", page)
 
 # %% [markdown]
-# A model whose estimates were all 20% too high would choose as well as an exact one. What matters is the spread of
+# A model whose estimates were all 20% too high would choose as well as an exact one: what matters is the spread of
 # these ratios.
 #
 # **Exercise 16.1** (about 3 lines). Write `repaired(tile, cluster, sm)`, a better `step_cycles` with the same
-# constants. Two things are wrong in it: it credits multicast with a saving that no kernel shows, and it charges a tile
-# of 128×128 for something twice. Mend the formula, not the rows: the check also compares other tiles with the course's
-# formula, within 2%. From all of notebook 15's levers and these tiles:
+# constants. `step_bytes` counts correctly, but `step_cycles` makes two errors with it: it credits multicast with a
+# saving that none of these kernels shows, and it charges a tile of 128×128 for something twice. Mend the formula, not
+# the rows: the check also compares other tiles with the course's formula, within 2%. From all of notebook 15's levers
+# and these tiles:
 #
 # | greatest estimate / measured, over the least | `step_cycles` | `repaired`, at most |
 # |---|---|---|
-# | levers and tiles, at 4096 and 8192 together | 1.25 | 1.14 |
+# | levers and tiles (two sessions), at 4096 and 8192 together | 1.25 | 1.14 |
 # | levers at 8192 | 1.06 | 1.03 |
 
 
@@ -223,13 +223,14 @@ for sweep, size in [("levers", 2048), ("levers", 4096), ("levers", 8192), ("tile
     print(f"{sweep} at {size}: {' → '.join(ranges)}")
 
 # %% [markdown]
-# Every spread shrinks. The levels of the levers get worse: at 2048 all estimates are now 4 to 11% too high. The lowest
-# ratio is that of 128×128 with multicast at 8192. Multicast makes it slower, and no term says so.
+# Every spread shrinks. At 2048 the estimates of the levers are now all too high, by 4 to 11%; at 8192 they are closer
+# than before. The lowest ratio is that of 128×128 with multicast at 8192. Multicast makes it slower, and no term says
+# so.
 #
 # The next table tries both models at shapes to which neither was fitted: 26 weights of six models, from gpt-oss 20B to
-# BERT base. At each, the course's chooser nominated 40 configurations, all of which were timed. The models rank the 10
-# to 21 of them that are in this page's space. *Loss*: how much slower the first, or the best of the first four, is than
-# the fastest of these. The first row draws from the same nominees.
+# BERT base. At each, the course's chooser nominated 40 configurations, all of which were timed; 10 to 21 of them are in
+# this page's space, and the models rank those. *Loss*: how much slower the first, or the best of the first four, is
+# than the fastest of these. The first row draws from the same nominees.
 
 # %%
 show_ranking({"the page's model": page, "repaired": better})
@@ -241,7 +242,8 @@ show_ranking({"the page's model": page, "repaired": better})
 # ## Choose
 #
 # The space consists of tiles, clusters, the ways to cut tiles and K, and `transposed=True`, which exchanges A and B, so
-# that the kernel computes Cᵀ. `HopperConfig` refuses combinations that break a rule.
+# that the kernel computes Cᵀ. `HopperConfig` refuses those that need too many registers, or whose exchanged
+# accumulators do not fit into shared memory.
 
 # %%
 TILES = [(m, n, 64) for m in (64, 128, 256) for n in range(32, 257, 16)]
@@ -258,7 +260,8 @@ print(len(SPACE), "configurations")
 # %% [markdown]
 # **Exercise 16.2** (about 6 lines). Write `choose(m, n, k)`, which returns a `HopperConfig` for any shape, from `cost`
 # with your `repaired`, and `SPACE`. Many configurations cost the same where device memory is the limit. Where costs are
-# equal when rounded to 0.1 µs, take one whose launch asks L2 for the fewest bytes in a step along K.
+# equal when rounded to 0.1 µs, take one whose launch asks L2 for the fewest bytes in a step along K. `step_bytes`
+# counts them for one block of a cluster; ignore split-K.
 #
 # The check refuses a choice that takes about twice the best one's time by the course's own model. At seven shapes your
 # choice may cost at most 12% more than the course's by the repaired model. A Hopper GPU times five of them instead and
@@ -283,19 +286,16 @@ check("16.2", choose)
 
 # %%
 with suppress(NotImplementedError):  # until you have written it
-    for shape in [(4096, 4096, 4096), (2048, 2048, 2048), (320, 8192, 4096), (512, 512, 8192), (64, 8192, 8192)]:
+    for shape in [(4096, 4096, 4096), (320, 8192, 4096), (64, 8192, 8192)]:
         config = choose(*shape)
-        tile, blocks = (f"{x}×{y}" for x, y in (config.tile[:2], config.cluster))
-        way = "stream-K" if config.stream_k else f"K in {config.split_k} parts" if config.split_k > 1 else "whole tiles"
-        way += ", A and B exchanged" * config.transposed
-        print(f"{'×'.join(map(str, shape)):15} tile {tile}, cluster {blocks}, {way}: {better(config, *shape):.0f} µs")
+        print(shape, f"tile {config.tile}, cluster {config.cluster}, stream-K: {config.stream_k}", end=", ")
+        print(f"A and B exchanged: {config.transposed}: {better(config, *shape):.0f} µs")
 
 # %% [markdown]
 # ## Rank, then measure
 #
-# Many estimates are equal, and others differ by less than the model's errors. The table of losses shows the price: at
-# the 90th percentile the repaired model's first choice loses 5.3%, the best of its first four nothing. So a tuner times
-# them.
+# At the 90th percentile the repaired model's first choice loses 5.3%, the best of its first four nothing. So a tuner
+# times several.
 #
 # **Exercise 16.3** (about 7 lines). Write `tuned(shape, nominees, time, kept)`, which returns the fastest of a list of
 # configurations, even where two differ by 1.5%. `time(shape, nominee)` is the µs of one call. You may ask for at most
@@ -335,12 +335,10 @@ check("16.3", tuned)
 show_figure("gemm_models")
 
 # %% [markdown]
-# Below 512 tokens the median is 1.133 of cuBLAS on the H100 and 1.099 on the H200, from 512 on 1.023 and 1.015. The
-# H200's least is 0.94.
-#
 # [QuACK](https://github.com/Dao-AILab/quack)'s GEMM is written in the same DSL, and times its configurations at a
 # shape. Here both are tuned at 26 shapes of other models, on an H200 on 2026-11-30. The course's tuner is your loop: it
-# times the model's best dozen and keeps the winner. The seconds are those of a first call, which also compiles.
+# times the best dozen by the course's own chooser and keeps the winner. The seconds are those of a first call, which
+# also compiles.
 
 # %%
 import json

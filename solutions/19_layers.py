@@ -9,7 +9,7 @@
 # # 19 · A layer in a model
 #
 # A kernel behind a Python function works until you call `backward()`, `torch.compile` or `autocast`. They need the
-# gradient, the result's shape, and a dtype. Here notebook 18's SwiGLU becomes a layer of a Llama MLP that
+# gradient, the result's shape, and a dtype, respectively. Here notebook 18's SwiGLU becomes a layer of a Llama MLP that
 # torch treats as its own.
 #
 # > **After this page you can** derive the gradients of a fused layer as GEMMs, make a kernel an operator of torch,
@@ -70,8 +70,8 @@ check("19.1", linear_backward)
 #
 # **Exercise 19.2** (about 6 lines). Write `gate_gradient(grad, both)`: ∂L/∂both, a new tensor of both's shape and
 # dtype. The last mode of both (…, 2 · features) has 8 elements of gate and 8 of up in turn; grad (…, features) is
-# ∂L/∂(silu(gate) · up). silu(g) = g · s(g), where s is the sigmoid. In every floating-point dtype, the error must be
-# that of rounding the exact result once.
+# ∂L/∂(silu(gate) · up). silu(g) = g · s(g), where s is the sigmoid. Compute in fp32, in fp64 if both is fp64, and round
+# once, at the end.
 
 
 # %%
@@ -105,8 +105,8 @@ def of_both(grad, both):
 # %% [markdown]
 # ## The registration
 #
-# When torch.compile traces a model, tensors have shapes and no data; sizes may be symbols, `s0` instead of 5. A
-# function that states the shape, dtype and device of an operator's result is its **fake**. It must not read data.
+# When torch.compile traces a model, tensors have shapes and no data; sizes may be symbols, `s0` instead of 5. An
+# operator's **fake** returns a tensor with the result's shape, dtype and device, without reading data.
 #
 # The kernel and the facts about it make an **operator**, a **custom op**:
 #
@@ -115,7 +115,7 @@ def of_both(grad, both):
 # | eager mode | `custom_op(name, forward, mutates_args=())` | the function itself, which launches the kernel |
 # | `torch.compile`, `torch.export` | `register_fake(fake)` | the result without data |
 # | autograd | `register_autograd(backward, setup_context=keep)` | the backward, and what to keep for it |
-# | `autocast` | `register_autocast(device, dtype)` | one dtype for a device type, also where autocast asks for fp16 |
+# | `autocast` | `register_autocast(device, dtype)` | the inputs' dtype, even where autocast asks for fp16 |
 # | `torch.cuda.graph` | nothing | but the launch must use the current stream and must not synchronize |
 #
 # `custom_op` needs annotations of forward's arguments and result; the result may not be a view of an input. A colleague
@@ -243,8 +243,6 @@ def use_kernels(module):
 check("19.4", use_kernels)
 
 # %% [markdown]
-# Only `forward` differs, and Python finds it in the object's class.
-#
 # ## A Llama MLP
 #
 # The gated MLP replaces the module. It interleaves the weights once, when it is made, so a state dict of the plain MLP
@@ -352,9 +350,9 @@ for name, module in modules.items():
 # The plain one keeps x, gate(x), silu(gate(x)), up(x) and the product.
 #
 # What should a step take? A GEMM of one of the three weights takes about 600 µs, forward or backward. A matrix of 4,096
-# × 14,336 has 117 MB, 28 µs to read or write at 4.2 TB/s. torch's kernels for silu and the product make 5 such passes
-# forward and 9 backward; your gradient makes 5. The next cell adds up these estimates, beside the course's kernels
-# measured one by one, in bf16 at 4,096 tokens:
+# × 14,336 has 117 MB, 28 µs to read or write at 4.2 TB/s. torch's kernels for silu and the product, h, make 5 such
+# passes forward and 9 backward, and one adds gate's and up's shares of ∂L/∂x in 24 µs; your gradient makes 5 passes.
+# The next cell adds up these estimates, beside measurements with a gradient written in Triton:
 
 
 # %%
@@ -363,40 +361,55 @@ def on_h200(sweep):
     return {point.name: point.measurement for point in swept.points if point.measurement.shape[0] == 4096}
 
 
-GEMM, PASS = 600, 28  # µs
+GEMM, PASS, SUM = 600, 28, 24  # µs
 parts, steps = on_h200("mlp_parts"), on_h200("mlp_training")
 rows = {  # estimates: torch's MLP, the one that recomputes both, the one that keeps it
     "forward": (3 * GEMM + 5 * PASS, 3 * GEMM, 3 * GEMM + 3 * PASS),
     "∂L/∂h = ∂L/∂y · down": (GEMM, GEMM, GEMM),
     "∂L/∂down = (∂L/∂y)ᵀ · h": (GEMM, GEMM, GEMM),
     "both = x · gate_upᵀ": (0, 2 * GEMM, 0),
-    "∂L/∂both, compiled": (9 * PASS, 5 * PASS, 5 * PASS),
-    "∂L/∂x = ∂L/∂both · gate_up": (2 * GEMM, 2 * GEMM, 2 * GEMM),
+    "∂L/∂both, in Triton": (9 * PASS, 5 * PASS, 5 * PASS),
+    "∂L/∂x = ∂L/∂both · gate_up": (2 * GEMM + SUM, 2 * GEMM, 2 * GEMM),
     "∂L/∂gate_up = (∂L/∂both)ᵀ · x": (2 * GEMM, 2 * GEMM, 2 * GEMM),
 }
-print(f"{'µs':32}{'torch':>10}{'recomputes':>12}{'keeps':>10}{'measured':>12}")
+print(f"{'µs':32}{'torch':>10}{'recomputes':>12}{'keeps':>10}{'a part, measured':>20}")
 for name, found in rows.items():
-    print(
-        f"{name:32}"
-        + "{:10,}{:12,}{:10,}".format(*found)
-        + (f"{parts[name].median_us:12,.0f}" if name in parts else "")
-    )
+    measured = f"{parts[name].median_us:20,.0f}" if name in parts else ""
+    print(f"{name:32}" + "{:10,}{:12,}{:10,}".format(*found) + measured)
 print(f"{'together':32}" + "{:10,}{:12,}{:10,}".format(*map(sum, zip(*rows.values(), strict=True))))
-recomputed = steps["two GEMMs, the first gated"]
-print(f"{'a step, measured':32}{recomputed.baseline_us:10,.0f}{recomputed.median_us:12,.0f}")
+recomputed, stored = (steps[f"{name}; ∂L/∂both in Triton"] for name in ("two GEMMs, the first gated", "both kept"))
+print(f"{'a step, measured':32}{stored.baseline_us:10,.0f}{recomputed.median_us:12,.0f}{stored.median_us:10,.0f}")
 
 # %% [markdown]
-# All measured parts but one are as estimated. The exception is the library's gradient: 551 µs, where reading and
-# writing its matrices takes 140. The next cell times your two steps, with your own gradient:
+# All parts and steps take about what was estimated. In the Triton kernel every load has 16 bytes:
+#
+# <details><summary>The kernel</summary>
+#
+# ```python
+# @triton.jit
+# def kernel(grad, both, out, pieces, BLOCK: tl.constexpr):
+#     piece = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)[:, None]
+#     lane, inside = tl.arange(0, 8)[None, :], piece < pieces
+#     g = tl.load(both + piece * 16 + lane, inside).to(tl.float32)
+#     u = tl.load(both + piece * 16 + 8 + lane, inside).to(tl.float32)
+#     d = tl.load(grad + piece * 8 + lane, inside).to(tl.float32)
+#     s = tl.sigmoid(g)
+#     tl.store(out + piece * 16 + lane, (d * u * s * (1 + g * (1 - s))).to(tl.bfloat16), inside)
+#     tl.store(out + piece * 16 + 8 + lane, (d * g * s).to(tl.bfloat16), inside)
+# ```
+#
+# </details>
+#
+# torch.compile finds such loads if the pieces of 8 stay a mode of their own. With gate and up flattened first, most of
+# its loads have two bytes, and the gradient takes 551 µs instead of 143. Now your two steps, with your own gradient:
 
 # %%
 for make in (lambda plain: GatedMLP(plain, gated_linear)), (lambda plain: KeepingMLP(plain, None)):
     show_layer_speeds(make)
 
 # %% [markdown]
-# Recomputing takes longer than torch's step: it pays only where you need its 352 MB a layer. Keeping `both` is the way
-# to a faster step, 3% by the estimates, with 386 MB a layer instead of 503. It needs a gradient near its estimate: with
-# one of 551 µs it is slower than torch's.
+# With the Triton gradient, keeping `both` beats torch's step by 5%, with 386 MB a layer instead of 503. Recomputing
+# takes 14% longer than torch: it pays only where you need the 235 MB that it saves beside keeping.
 #
 # ## Two GPUs, two all-reduces
 #
@@ -410,26 +423,13 @@ show_shards(2)
 # %% [markdown]
 # The activation works feature by feature, so a rank needs the same features of gate and up, rows of both. down *sums*
 # over features, so a rank has the same columns of down: each rank sums over its own features, and the all-reduce (Σ)
-# adds the ranks. The backward needs one, too: each rank has only its features' share of ∂L/∂x. The next cell plays two
-# ranks on one machine:
-
-# %%
-mlp, x, grad = LlamaMLP(64, 192).requires_grad_(False), torch.randn(8, 64, requires_grad=True), torch.randn(8, 64)
-shares = []
-for mine in (slice(0, 96), slice(96, 192)):  # features
-    gate, up, down = mlp.gate_proj.weight[mine], mlp.up_proj.weight[mine], mlp.down_proj.weight[:, mine]
-    shares.append((functional.silu(x @ gate.mT) * (x @ up.mT)) @ down.mT)
-ways = (*shares, mlp(x))
-for name, (*summed, whole) in {"y": ways, "∂L/∂x": [torch.autograd.grad(y, x, grad)[0] for y in ways]}.items():
-    off = (sum(summed) - whole).abs().max().item()
-    print(f"{name}: largest difference {off:.0e} of {whole.abs().max().item():.2f}")
-
-# %% [markdown]
+# adds the ranks. The backward needs one, too: each rank has only its features' share of ∂L/∂x.
+#
 # ## What to remember
 #
 # - The gradients of a linear layer are two GEMMs, with transposed operands.
-# - If fusion does not store an intermediate result, the backward must compute it again. Here the MLP's forward is 11%
-#   faster. In training, recomputing saves 352 MB a layer and costs two GEMMs more, a fifth of the step.
+# - What fusion does not store, the backward must compute again. Here the MLP's forward is 11% faster. In training,
+#   recomputing `both` saves 235 MB a layer beside keeping it, and adds a fifth to the step.
 # - A kernel becomes a layer once you register a fake, a backward made of operators, and an autocast dtype.
 # - Split an MLP by features: one all-reduce in the forward, one in the backward.
 #

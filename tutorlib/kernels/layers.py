@@ -287,11 +287,10 @@ def before_gate(grad: Tensor, x: Tensor, gate_up: Tensor) -> Tensor:
 def gate_gradient(grad: Tensor, both: Tensor) -> Tensor:
     """The same of both = x · gate_upᵀ, element by element in fp32 or better, rounded once."""
     wide = torch.promote_types(both.dtype, torch.float32)
-    gate, up = (half.to(wide) for half in separate(both, mode=-1))
-    grad, sigmoid = grad.to(wide), gate.sigmoid()
+    gate, up = both.to(wide).unflatten(-1, (-1, 2, PIECE)).unbind(-2)  # flattened, it compiles to loads of two bytes
+    grad, sigmoid = grad.to(wide).unflatten(-1, (-1, PIECE)), gate.sigmoid()
     grads = grad * up * sigmoid * (1 + gate * (1 - sigmoid)), grad * gate * sigmoid
-    pieces = [one.unflatten(-1, (-1, PIECE)) for one in grads]
-    return torch.stack(pieces, -2).flatten(-3).to(both.dtype)
+    return torch.stack(grads, -2).flatten(-3).to(both.dtype)
 
 
 @torch.library.custom_op("tutorlib::gate_gradient", mutates_args=())
