@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 65
+#     minutes: 70
 #     summary: Why a tile can take 32 passes to read where one is enough, and two cures, padding and swizzling.
 # ---
 
@@ -18,13 +18,15 @@
 # > **After this page you can** count the wavefronts of an access, choose a padding or a swizzle for a tile, and compute
 # > the address of an element of a swizzled tile.
 # >
-# > **It takes** about 65 minutes, without a GPU.
+# > **It takes** about 70 minutes, without a GPU.
 
 # %%
-from tensor_layouts import Layout, Swizzle, compose, cosize
+from tensor_layouts import Layout, Swizzle, compose
 from tensor_layouts.layout_utils import tile_to_shape
 
-from tutorlib import check, counters, explain, explore_swizzle, layout, memory, show_banks, show_sweep, show_swizzle
+from tutorlib import (
+    all_sweep_results, check, counters, explain, explore_swizzle, layout, memory, show_banks, show_swizzle,
+)  # fmt: skip
 
 # %% [markdown]
 # ## Thirty-two banks
@@ -164,7 +166,7 @@ explore_swizzle()
 #
 # One warp transposes 32×32 values of fp32 through shared memory. It writes rows of the tile and reads columns, each by
 # accesses of 16 bytes, the `.load()` and `.store()` of notebook 02. `stored` is the tile's layout.
-# (`make_composed_layout(σ, 0, L)` is σ ∘ L; the 0 is added before the swizzle.)
+# (`make_composed_layout(σ, 0, L)` is σ ∘ L; the 0 is an offset, added to L's before σ.)
 
 # %%
 import torch
@@ -213,20 +215,21 @@ explain(transposing(row_stride=32, swizzled_by=(0, 2, 3)), src, dst)
 # shade is a wavefront. Threads 0 to 7, the first group, need the same four banks, so they take eight wavefronts instead
 # of one; so does each other group.
 #
-# Now the two cures: a stride of 36 words, which is 9 vectors, and ⟨3,2,3⟩, which keeps four words together. Then a
-# stride and a swizzle for single words. **Predict:** which of the four have a conflict, and which still need only 8
-# read instructions?
+# Now the two cures: a stride of 36 words, which is 9 vectors, and ⟨3,2,3⟩, which keeps four words together. Then
+# ⟨5,0,5⟩, a swizzle for single words. **Predict:** which of the three have a conflict, and which still need only 8 read
+# instructions?
 
 # %%
-for row_stride, swizzled_by in ((36, (0, 2, 3)), (32, (3, 2, 3)), (33, (0, 2, 3)), (32, (5, 0, 5))):
+for row_stride, swizzled_by in ((36, (0, 2, 3)), (32, (3, 2, 3)), (32, (5, 0, 5))):
     print(f"\nrow stride {row_stride}, swizzled by {swizzled_by}")
     explain(transposing(row_stride, swizzled_by), src, dst)
 
 # %% [markdown]
-# None has a conflict. But with a stride of 33 four words are not aligned, and ⟨5,0,5⟩ scatters them, so the compiler
-# moves each word alone: 32 reads and 32 writes instead of 8 each. Padding takes 77 instructions, hardly more than the
-# plain layout's 72; ⟨3,2,3⟩ takes 143, for the XORs of its addresses. A layout must fit the accesses: M keeps together
-# the elements that a lane moves at once.
+# None has a conflict. But ⟨5,0,5⟩ scatters a lane's four words, so the compiler moves each word alone: 32 reads and 32
+# writes instead of 8 each. A layout must fit the accesses: M keeps together the elements that a lane moves at once.
+#
+# Padding takes 77 instructions, hardly more than the plain layout's 72. ⟨3,2,3⟩ takes 143, for the XORs of its
+# addresses. They cost time only where instructions limit a kernel, not wavefronts.
 #
 # ## Which B, M and S?
 #
@@ -252,7 +255,7 @@ for row_bytes in (32, 64, 128, 256, 512):
 # **Exercise 04.2** (about 4 lines). Write `choose_swizzle(row_bytes, element_bytes, vector_bytes)`: the tuple `(B, M,
 # S)` with the fewest bits for a tile whose lanes each read one vector, down any column, one from each row. A group of
 # lanes then takes one wavefront. The three arguments are powers of two: `row_bytes` is 32 or more, and `vector_bytes`
-# is 4, 8 or 16.
+# is 4, 8 or 16, and at least `element_bytes`.
 
 
 # %%
@@ -272,31 +275,31 @@ check("04.2", choose_swizzle)
 # %% [markdown]
 # For chunks of 16 bytes, TMA and Hopper's tensor cores offer the swizzles for rows of 128, 64 and 32 bytes, and call
 # them 128B, 64B and 32B. They swizzle bits of the *address*, σ ∘ L those of the offset. Both agree where the tile
-# begins at a multiple of 1,024 bytes.
+# begins at a multiple of 1,024, 512 or 256 bytes.
 #
 # ## A tile of atoms
 #
 # The swizzles end at rows of 128 bytes. A wider tile is made of **atoms**, small layouts that are repeated over it. The
-# atom for bf16 is ⟨3,3,3⟩ ∘ (8,64):(64,1): a row is 128 bytes, so a group of eight lanes writes it in one wavefront,
-# too.
+# atom for bf16 is ⟨3,3,3⟩ ∘ (8,64):(64,1): a row is 128 bytes, so a group of eight lanes can also write a row in one
+# wavefront.
 #
 # Atoms below each other are a **stack** of 64 columns; a wider tile has several stacks. For 128×128, CuTe's
 # `tile_to_shape` returns
 #
 #     S<3,3,3> o 0 o ((8,16),(64,2)):((64,512),(1,8192))
 #
-# **Exercise 04.3** (about 4 lines). Derive `tile_offset(row, column)` from this layout: the offset, in elements, of an
-# element of such a tile, in plain integer arithmetic, as a kernel computes it. The tile has 128 rows and any number of
-# columns.
+# **Exercise 04.3** (about 4 lines). An fp8 element has one byte. Write `tile_offset(row, column)` for the same kind of
+# tile in fp8, with 128 rows and any number of columns: atoms of eight rows of 128 bytes, whose chunks of 16 bytes are
+# swizzled. It returns the offset, in elements, in plain integer arithmetic, as a kernel computes it.
 
 
 # %%
 def tile_offset(row, column):
     ### BEGIN SOLUTION (about 4 lines)
-    stack, within = divmod(column, 64)
-    chunk, element = divmod(within, 8)
+    stack, within = divmod(column, 128)
+    chunk, element = divmod(within, 16)
     place = chunk ^ row % 8
-    return 128 * 64 * stack + 64 * row + 8 * place + element
+    return 128 * 128 * stack + 128 * row + 16 * place + element
     ### END SOLUTION
 
 
@@ -304,8 +307,9 @@ def tile_offset(row, column):
 check("04.3", tile_offset)
 
 # %% [markdown]
-# An atom has 512 elements, so each begins at a multiple of 512, bit 9. ⟨3,3,3⟩ uses bits 3 to 8 only: it swizzles each
-# atom alike. In code you compose: `tile_to_shape` repeats the atom.
+# The fp8 atom is ⟨3,4,3⟩ ∘ (8,128):(128,1). It has 1,024 elements, so each begins at a multiple of 1,024, bit 10.
+# ⟨3,4,3⟩ uses bits 4 to 9 only: it swizzles each atom alike. In code you compose: `tile_to_shape` repeats the atom,
+# here the one for bf16.
 
 # %%
 atom = layout("(8,64):(64,1)")
@@ -332,8 +336,8 @@ real_tile()
 # lane, and reads four 8×8 matrices, as `ldmatrix` does in notebook 10. Both move 512 bytes, so 4 wavefronts are the
 # minimum.
 #
-# Each of 528 blocks, four on an SM, does that 980 times, with 32 writes and 32 reads each time. The predicted time is
-# one clock cycle for each wavefront. **Predict:** which layouts are slow to write, which to read?
+# Each of 528 blocks (four on an SM) repeats this 980 times: 32 writes and 32 reads of 512 bytes. The model predicts one
+# clock cycle for each wavefront. **Predict:** which layouts are slow to write, which to read?
 
 # %%
 write = [(row, 8 * chunk) for row in range(4) for chunk in range(8)]
@@ -347,29 +351,31 @@ tiles = {
     "by rows, swizzled": compose(mixed, Layout((128, 64), (64, 1))),
     "by columns, swizzled": compose(mixed, tile_to_shape(atom, (128, 64))),
 }
-predicted = {}
-for name, stored in tiles.items():
-    costs = [memory.wavefronts([stored(*at) for at in lanes], element_bytes=2, vector=8) for lanes in (write, read)]
-    written, loaded = (528 * 980 * 32 * cost for cost in costs)
-    predicted[name] = {
-        "bytes": f"{2 * cosize(stored):,}",  # without the last row's padding
-        "predicted written": f"{written / 1e6:.3g} M",
-        "predicted read": f"{loaded / 1e6:.3g} M",
-        "predicted µs": f"{(written + loaded) / 132 / 1980:,.1f}",  # 132 SMs at 1,980 MHz
-    }
 
 # %%
-show_sweep("tile_layouts", predicted, written=counters.SHARED_WRITTEN, read=counters.SHARED_READ)
+for swept in all_sweep_results("tile_layouts"):
+    print(f"{swept.gpu:24}  M wavefronts written     M wavefronts read                   µs")
+    print(" " * 24 + "   predicted   counted" * 2 + "   predicted  measured")
+    for point in swept.points:
+        model = [  # in millions
+            528 * 980 * 32 * memory.wavefronts([tiles[point.name](*at) for at in lanes], 2, 8) / 1e6
+            for lanes in (write, read)
+        ]
+        found = [swept.counters[point.name][name] / 1e6 for name in (counters.SHARED_WRITTEN, counters.SHARED_READ)]
+        model.append(sum(model) * 1e6 / 132 / 1980)  # µs: 132 SMs at 1,980 MHz
+        found.append(point.measurement.median_us)
+        print(f"{point.name:24}" + "".join(f"{a:12,.1f}{b:10,.1f}" for a, b in zip(model, found, strict=True)))
 
 # %% [markdown]
-# The GPU counts the model's wavefronts to all digits shown, and the times are 2 to 6% above the predicted ones. By
-# columns, one XOR makes the slow direction eight times cheaper, and the kernel 4.3 times faster. Swizzled, both orders
-# are equally good; the kernels of this course store atoms by rows, as TMA does.
+# The GPU counts the model's wavefronts to all digits shown, and the times are 2 to 6% above the predicted ones. In
+# either order, one XOR makes the slow direction eight times cheaper, and the kernel 4.3 times faster. The swizzled tile
+# takes as long as the padded one, and no more memory than the plain one. Swizzled, both orders are equally good; the
+# kernels of this course store atoms by rows, as TMA does.
 #
 # ## What to remember
 #
 # - An access takes as many wavefronts as the fullest bank has different words, summed over groups of 32, 16 or 8 lanes.
-# - Padding: an odd stride, counted in vectors. It costs memory.
+# - Padding: make the row stride an odd number of vectors. It costs memory.
 # - Swizzle⟨B,M,S⟩: row bits XORed into chunk bits. It costs no memory, but instructions for addresses.
 # - M is log₂ of the elements that a lane moves at once, B of the rows that collide, and S the distance from the chunk's
 #   bits to the bits of those rows.
@@ -385,9 +391,9 @@ show_sweep("tile_layouts", predicted, written=counters.SHARED_WRITTEN, read=coun
 #
 # </details>
 #
-# <details><summary>2. Rows of 128 bytes of fp8, read by 16-byte chunks down a column. Which Swizzle?</summary>
+# <details><summary>2. Rows of 64 bytes of fp32, read by 16-byte chunks down a column. Which Swizzle?</summary>
 #
-# ⟨3,4,3⟩: a chunk has 16 elements, so M = 4; a row has eight chunks, so B = 3; colliding rows are 128 bytes apart,
+# ⟨2,2,3⟩: a chunk has 4 elements, so M = 2; a row has four chunks, so B = 2; colliding rows are 128 bytes apart,
 # eight chunks, so S = 3.
 #
 # </details>

@@ -27,12 +27,11 @@ from cutlass import BFloat16, Int64
 from cutlass.cute.nvgpu import cpasync, warpgroup
 
 from tutorlib import (
-    WGMMA, all_sweep_results, check, compare_on_gpu, explain, explore_mbarriers, grouped, show_ladder, show_sm,
-    show_source,
+    all_sweep_results, check, explore_mbarriers, grouped, show_ladder, show_sm, show_source,
 )  # fmt: skip
 from tutorlib.kernels.hopper.first import (
-    ALIGNMENT, BOX, STAGES, THREADS, TILE, Accumulators, BoxCopy, Parts, Steps, boxes, described, fill_stage,
-    make_accumulators, make_first_gemm, make_wgmma, one_stage, out_layout, ring_layout, wgmma_fragments,
+    ALIGNMENT, BOX, STAGES, THREADS, TILE, Accumulators, BoxCopy, Steps, boxes, described, fill_stage,
+    make_accumulators, make_wgmma, one_stage, out_layout, ring_layout, wgmma_fragments,
 )  # fmt: skip
 
 # %% [markdown]
@@ -57,8 +56,8 @@ show_sm()
 #
 # The thread that issues a load announces to the mbarrier how many bytes to expect (**expect-tx**). TMA subtracts the
 # bytes that it has written, and at 0 all of them are there. It writes whole boxes: where a box extends beyond the
-# matrix, TMA reads nothing and writes zeros, which count. So the kernel needs no predicate. Columns beyond K add
-# nothing; rows beyond M and N give results outside C, which TMA does not store.
+# matrix, TMA reads nothing and writes zeros; these bytes count, too. So the kernel needs no predicate. Columns beyond K
+# add nothing; rows beyond M and N give results outside C, which TMA does not store.
 #
 # TMA writes a swizzled layout, notebook 10's 8 rows of 128 bytes, and WGMMA reads it. `wgmma.mma_async.m64n256k16`
 # multiplies 64×16 by 16×256. Its operands are descriptors, too, of a place in shared memory. A K tile of 128×256×64
@@ -117,8 +116,9 @@ def multiply(tiled_mma, tCrA, tCrB, tCrC, adds):
 check("14.1", multiply)
 
 # %% [markdown]
-# The colleague's `adds` holds for every K block: of the first K tile only the last block remains. With a group for each
-# block, `wait_group(1)` leaves only one K block in flight. The wait leaves the tensor cores idle.
+# The colleague's `adds` holds for every K block: of the first K tile only the last block remains. With one group per K
+# block, a caller's `wait_group(1)` would keep one K block in flight, not one K tile. And the wait leaves the tensor
+# cores idle.
 #
 # ## mbarriers: who may touch a stage
 #
@@ -154,14 +154,16 @@ show_source(fill_stage, one_stage)
 # CuTe counts this: `make_pipeline_state(PipelineUserType.Consumer, stages)` has `.index`, the stage; `.phase`, 0 in the
 # first round, 1 in the second, and so on in turns; `.advance()`, to the next step; and `.clone()`.
 #
-# Play it. One warp loads (*loads*) and one multiplies (*math*: *done* waits for its wgmmas, *free* arrives at `empty`).
-# Click a warp's row to issue its next instruction; TMA's transfers land when *you* click them. Play a correct round.
-# Then break it with the menu: does it deadlock, or go on with wrong data?
+# In the explorer one warp loads (*loads*) and one multiplies (*math*: *done* waits for its wgmmas, *free* arrives at
+# `empty`). Click a warp's row to issue its next instruction; TMA's transfers land when *you* click them. **Predict:**
+# at K tile 2, which mbarrier and which parity does the math warp wait for? Play until that wait returns.
 
 # %%
 explore_mbarriers(stages=2)
 
 # %% [markdown]
+# It waits at `full[0]` for parity 1: K tile 0's bytes completed phase 0, and K tile 2's complete phase 1.
+#
 # ## The main loop
 #
 # `one_stage` waits for a group right after its issue, so the tensor cores run dry in every step. `main_loop` waits one
@@ -219,17 +221,9 @@ def main_loop(steps: Steps):
 check("14.2", main_loop)
 
 # %% [markdown]
-# A missing arrival hangs the kernel one round later. A missing wait for `empty` hangs nothing, and results stay right
-# until a warp falls behind.
+# A missing arrival hangs the kernel when the producer next waits for that stage. A missing wait for `empty` hangs
+# nothing, and results stay right until a warp falls behind.
 #
-# A Hopper GPU times both loops, each in turns with cuBLAS; × compares their speeds relative to it.
-
-# %%
-parts = [Parts(multiply=multiply, main_loop=loop) for loop in (one_stage, main_loop)]
-kernels = {"1 stage": make_first_gemm(parts[0], 2), "4 stages": make_first_gemm(parts[1])}
-compare_on_gpu(kernels, sizes=(4096,), needs=WGMMA)
-
-# %% [markdown]
 # ## The epilogue: stmatrix, and TMA again
 #
 # Now C's tile leaves through shared memory, where it takes the memory of the stages. `stmatrix` is `ldmatrix`
@@ -257,8 +251,7 @@ compare_on_gpu(kernels, sizes=(4096,), needs=WGMMA)
 #
 # **Exercise 14.3** (about 8 lines). Write `store_by_tma(acc)` with all that is missing. Nothing may be overwritten
 # while it may still be read. TMA must find every element written. And the block may not end while TMA reads its memory,
-# which another block may get. Use the narrowest call for each: at most one barrier of the block, and one fence for each
-# box.
+# which another block may get. Use the narrowest call for each: one barrier of the block and one fence are enough.
 
 
 # %%
@@ -288,8 +281,8 @@ check("14.3", store_by_tma)
 # The cells give the host side, shared memory, and the beginning of the kernel.
 #
 # **Exercise 14.4** (about 10 lines). Write the rest of the kernel: initialize `full` and `empty`, STAGES mbarriers
-# each, run your main loop, store. The course's kernels, main loops and `init_barriers` are not allowed. The check
-# simulates it and counts:
+# each, run your main loop, store. `mA` is A as TMA takes it, (M, K). Import no kernel, main loop or initialization from
+# the course. The check simulates your kernel and counts:
 #
 # - one block for each 128×256 tile of C; M is any number, N and K are multiples of 8;
 # - TMA loads, wgmma with one group in flight, `stmatrix`, TMA stores;
@@ -368,21 +361,10 @@ def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 check("14.4", gemm)
 
 # %% [markdown]
-# `explain` simulates one block with eight K tiles. T is the TMA load of a stage, M a group of wgmmas, W `stmatrix`, S
-# the TMA store. a is an arrival at an mbarrier, p a wait for its phase, w a wait for groups, | the barrier. Each stage
-# is a buffer, and shows the number of its K tile; 8 is C's tile. How many stages are read at a time, and what does a
-# stage wait for between its last read and its next load?
-
-# %%
-explain("14.4", gemm, shape=(128, 256, 512), banks=False)
-
-# %% [markdown]
-# Two: the group of K tile k is issued before the wait for that of k − 1. A stage that has been read waits until *all*
-# warps have arrived at its `empty`.
-#
 # ## Where the time goes
 #
-# Your main loop (14.2, in the course's kernel) and your kernel, beside 13.1's; *gain* compares with the row above:
+# Your main loop in the course's kernel (14.2) and your own kernel (14.4), below 13.1's; *gain* compares with the row
+# above:
 
 # %%
 show_ladder("13.1", "14")
@@ -413,9 +395,12 @@ for swept in all_sweep_results("hopper_account"):
 # | the loads: 1,160 cycles a step with them | 0.96 | 773 |
 #
 # The third is 84 · 64 = 5,400 cycles for each tile of C: the time before its first wgmma, its epilogue, and gaps
-# between wgmmas. A second block on the SM could use them, but the registers forbid it: two blocks of 256 threads leave
-# 128 to a thread, and the accumulators alone take 128. Notebook 15 fills this time. The fourth is small because TMA
-# alone needs fewer than 1,024 cycles a step. For the same reason a fourth stage gains next to nothing.
+# between wgmmas. A second block on the SM could use them, but already the registers forbid it: two blocks of 256
+# threads leave 128 to a thread, and the accumulators alone take 128. Notebook 15 fills this time.
+#
+# The fourth is small because TMA alone needs fewer than 1,024 cycles a step: its bandwidth is sufficient. Stages cover
+# a load's *latency*: in a ring of n stages, a load has n − 1 steps to arrive. With two stages a step takes 1,902
+# cycles, so one step is too short. With three it takes 1,168 and with four 1,160: a third step gains next to nothing.
 #
 # ## What to remember
 #

@@ -8,9 +8,10 @@
 # %% [markdown]
 # # 17 · A Blackwell GEMM
 #
-# On Hopper the accumulators are in registers, 128 in each of 256 threads, and it takes all 128 threads of a warpgroup
-# to issue a multiplication. On Blackwell the accumulators leave the registers, and *one* thread issues it. Blackwell
-# means B200 and B300 here: the RTX GPUs of that name have neither tensor memory nor tcgen05.
+# On Hopper the accumulators are in registers, 128 in each of 256 threads, and all 128 threads of a warpgroup issue a
+# multiplication together. On Blackwell the accumulators are in **tensor memory**, owned by no thread, and *one* thread
+# issues a multiplication, `tcgen05.mma`. So other warps can run the epilogue while the next tile is multiplied.
+# Blackwell means B200 and B300 here: the RTX GPUs of that name have neither tensor memory nor tcgen05.
 #
 # **This kernel has never run on a Blackwell GPU**, because none was available when the course was made: benefits are
 # counted here, or measured by others. `check` compiles the kernel and simulates it; on a B200 it also runs it. The
@@ -29,7 +30,7 @@ import torch
 from cutlass import Float32, Int32
 
 from tutorlib import (
-    TCGEN05, TensorSpec, allocated_columns, check, compare_on_gpu, compile_cute, executed, ring_stages, show_blackwell,
+    TCGEN05, TensorSpec, allocated_columns, check, compare_on_gpu, compile_cute, ring_stages, show_blackwell,
     show_findings, show_handover, show_pair, show_tensor_memory,
 )  # fmt: skip
 from tutorlib.kernels.blackwell import (
@@ -47,13 +48,6 @@ from tutorlib.kernels.blackwell import (
 show_blackwell()
 
 # %% [markdown]
-# | | Hopper, notebook 15 | Blackwell |
-# |---|---|---|
-# | multiply instruction | `wgmma`, issued by 128 threads together | `tcgen05.mma`, issued by one thread |
-# | accumulators | registers of the consumer warps | tensor memory, owned by no thread |
-# | completion | `wait_group`, in the consumer warps | `tcgen05.commit`: an arrival at an mbarrier, for any warp |
-# | epilogue | the same warps; to overlap: ping-pong, deferred stores | other warps, while the next tile is multiplied |
-#
 # ## Tensor memory
 #
 # Tensor memory is a matrix of 32-bit words in each SM, with 128 rows and 512 columns: 256 KiB, as much as the register
@@ -98,9 +92,9 @@ show_tensor_memory(columns=256, accumulators=2)
 #     cute.arch.sync_threads()
 # ```
 #
-# **Exercise 17.1** (about 5 and 3 lines). Write your own. Theirs has three faults; one of them only costs time. For
-# each call, say which other warp or block it affects, and when. One barrier of the block is enough in each function.
-# The check simulates a small GEMM around yours.
+# **Exercise 17.1** (about 5 and 3 lines). Write your own two functions. Theirs have three faults; one of them only
+# costs time. One barrier of the block is enough in each function. The check takes both, which the cell's last line puts
+# into `tensor_memory`, and simulates a small GEMM around them.
 
 
 # %%
@@ -124,7 +118,7 @@ def release(warp: Int32, columns: cutlass.Constexpr, acc: cute.Pointer):
     ### END SOLUTION
 
 
-tensor_memory = allocate, release
+tensor_memory = allocate, release  # keep this line: the check takes the pair
 
 # %%
 check("17.1", tensor_memory)
@@ -358,12 +352,12 @@ show_findings(kernels, *matrices, arch="sm_100a")
 # The kernel's functions are in one object: `parts.allocate`, `parts.release`, `parts.produce`, `parts.multiply` and
 # `parts.store`.
 #
-# **Exercise 17.4** (about 20 lines). Write the rest of the kernel, of the functions in `parts`. A block has
+# **Exercise 17.4** (about 20 lines). Write the rest of the kernel, using the functions in `parts`. A block has
 # `config.stages` stages and `config.accumulators` accumulators, and it allocates `config.columns` columns. It
 # initializes all mbarriers, by `cute.arch.mbarrier_init(barrier, arrivals)` and `cute.arch.mbarrier_init_fence()`, as
-# in notebook 14. The kernel will serve for a pair, too: then the epilogue warps of `config.width` blocks arrive at
-# `free`. No warp may use an mbarrier before it is initialized, and a block may end only when nothing uses its shared
-# memory or its tensor memory any more.
+# in notebook 14. The kernel will serve for a pair, too. Then both blocks call the same functions, and the epilogue
+# warps of `config.width` blocks arrive at `free`. No warp may use an mbarrier before it is initialized, and a block may
+# end only when nothing uses its shared memory or its tensor memory any more.
 
 
 # %%
@@ -469,8 +463,7 @@ for pair in (False, True):
 # is the mask of both blocks.
 #
 # **Exercise 17.5** (about 15 lines). Copy your `multiply`, and make it `pair_multiply`, the MMA warp's loop in both
-# blocks. Block 1's producer must not overwrite its stage before the tensor cores of *both* SMs have read it: which line
-# ensures that?
+# blocks. Block 1's producer must not overwrite its stage before the tensor cores of *both* SMs have read it.
 
 
 # %%
@@ -503,10 +496,10 @@ check("17.5", pair_multiply)
 #
 # ### A pair's kernel
 #
-# Your kernel serves a pair as it is. Around it two things change, in the course's functions. Both blocks allocate
-# together (`is_two_cta`). The barriers in `allocate` and `release` become barriers of the cluster: the leader's
-# multiplications write block 1's tensor memory, so both must have allocated; and each block arrives at mbarriers of the
-# other, so neither may end first.
+# The text of your kernel stays. `course_parts(pair=True)` replaces the functions around your loops. Multiplication and
+# `tcgen05.ld` are set up for 256 rows. Both blocks allocate together (`is_two_cta`). The barriers in `allocate` and
+# `release` become barriers of the cluster: the leader's multiplications write block 1's tensor memory, so both must
+# have allocated; and each block arrives at mbarriers of the other, so neither may end first.
 
 # %%
 pair_parts = replace(course_parts(pair=True), produce=produce, multiply=pair_multiply, store=store)
@@ -518,47 +511,11 @@ with suppress(NotImplementedError):  # until you have written all of it
     print(f"off by {float((c - a.float() @ b.float().mT).abs().max()):.2f} of {float(c.abs().max()):.0f}")
 
 # %% [markdown]
-# ### Each line, left out
-#
-# Five lines make a pair's loops of a block's. **Predict** for each: without it, which warp waits forever, and for what?
-# For one of the five, no warp waits forever. The next cell undoes one line at a time in the course's loops, and
-# simulates a C of 257×264 in tiles of 256×64:
-
-# %%
-from inspect import getsource
-
-from tutorlib.kernels.blackwell import parts as course
-
-undone = {  # a line → (its text in the course's loops, the text without it)
-    "produce, if steps.leads": ("if steps.leads:\n                with", "if True:\n                with"),
-    "multiply, if steps.leads": ("if steps.leads:\n        stage", "if True:\n        stage"),
-    "commit to empty, mask": ("stage.index, steps.both", "stage.index, 1"),
-    "commit to ready, mask": ("acc.index, steps.both", "acc.index, 1"),
-    "store, steps.leader": ("steps.free + acc.index, steps.leader", "steps.free + acc.index"),
-}
-matrices = [torch.ones(shape).bfloat16() for shape in ((257, 136), (264, 136), (257, 264))]
-for line, (old, new) in undone.items():
-    loops = executed(getsource(course).replace(old, new), "undone")
-    roles = {"produce": loops.produce_tiles, "multiply": loops.multiply_tiles, "store": loops.store_tiles}
-    kernel = make_blackwell_gemm(narrow_pair, replace(course_parts(pair=True), **roles), 4)
-    show_findings({f"without {line}": kernel}, *matrices, arch="sm_100a")
-
-# %% [markdown]
-# | without | waits forever | the simulator finds |
-# |---|---|---|
-# | `leads` in produce | none: block 1 announces at its own `full`, whose phase never ends | a second arrival there |
-# | `leads` in multiply | block 1's MMA warp: the bytes are counted in the leader | that wait |
-# | mask at `empty` | block 1's producer, after one round | the leader's MMA warp, for the other half of the bytes |
-# | mask at `ready` | block 1's epilogue, which then frees nothing | the leader's MMA warp, with 4 of 8 arrivals |
-# | `leader` in store | the leader's MMA warp: block 1 arrives at its own `free` | that wait, with 4 of 8 arrivals |
-#
-# A deadlock names a warp that waits, not the cause.
-#
 # ## Speed
 #
 # [JAX's guide](https://docs.jax.dev/en/latest/pallas/gpu/blackwell_matmul.html) measures a ladder of such kernels on
-# Blackwell, in fp16, in percent of the tensor cores' peak. It gives CUTLASS's number for 4096×8192×4096. It names no
-# GPU:
+# Blackwell, in fp16, in percent of the tensor cores' peak. (CUTLASS's number is for 4096×8192×4096; the guide does not
+# name the GPU.)
 #
 # | a rung, each on top of the last | % of peak |
 # |---|---|
@@ -570,8 +527,7 @@ for line, (old, new) in undone.items():
 # | a warpgroup for the epilogue | 63.4, as cuBLAS |
 # | tiles in blocks of the grid | 69.4, as CUTLASS |
 #
-# Your kernel has all rungs but the first, which has no roles. (`band`, in its host function, is the last.) In this
-# table the order of tiles brings more than pairs.
+# Your pair's kernel has all rungs but the first, which has no roles. (`band`, in its host function, is the last.)
 #
 # The simulator cannot show time: it knows no latency of a load, a multiplication or a commit. It follows PTX's manual
 # as we read it, and where we misread it, it is wrong in the same way as the page. And it runs one order of the warps; a
@@ -589,7 +545,7 @@ with suppress(NotImplementedError):  # until you have written both
 #   and `free` are to accumulators what `full` and `empty` are to stages.
 # - A commit turns the completion of issued work into an arrival.
 # - A block allocates tensor memory and must free it; each warp can read a quarter of the lanes.
-# - `wait::ld` ends loads of tensor memory; a release or a `tcgen05.fence` orders what is over.
+# - `wait::ld` ends loads of tensor memory; a release or a `tcgen05.fence` orders what has finished.
 # - A block may end only after every operation on its memory or mbarriers: loads, stores, commits, and in a pair the
 #   other block's arrivals.
 #

@@ -13,7 +13,7 @@ from tutorlib import half_precision
 NAMES = {  # module → its functions, classes, constants and submodules that pages import
     "compiling.compiled": "allocated_columns counts opcodes story",
     "compiling.cpp": "compile_cpp",
-    "compiling.dsls": "compile_cute compile_cutile executed",
+    "compiling.dsls": "compile_cute compile_cutile",
     "compiling.errors": "CompileFailed ToolMissing",
     "compiling.programs": "disassemble serialized",
     "compiling.spec": "TensorSpec",

@@ -31,7 +31,7 @@ def choose_swizzle_for_chunks(row_bytes, element_bytes):
     return tuple(from_bits(row_bytes, element_bytes, 16))
 
 
-TILE = compose(Swizzle(3, 3, 3), Layout((128, (64, 2)), (64, (1, 8192))))
+TILE = compose(Swizzle(3, 4, 3), Layout((128, (128, 1)), (128, (1, 16384))))
 TABLE = [[TILE(row, column) for column in range(128)] for row in range(128)]  # of the page's own tile
 
 

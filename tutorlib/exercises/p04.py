@@ -15,8 +15,8 @@ from tutorlib.exercises.values import Draw, value_exercise
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.models import memory
 
-TILE = Layout((128, (64, 1 << 14)), (64, (1, 8192)))  # atoms (8,64):(64,1): a stack of 16, then the next 64 columns
-SWIZZLED_TILE = compose(Swizzle(3, 3, 3), TILE)
+TILE = Layout((128, (128, 1 << 13)), (128, (1, 1 << 14)))  # fp8 atoms (8,128):(128,1): a stack of 16, then the next
+SWIZZLED_TILE = compose(Swizzle(3, 4, 3), TILE)
 LANES = range(32)
 
 # 04.1 and 04.2: the cost of an access, and padding --------------------------------------------------------------------
@@ -172,17 +172,18 @@ SWIZZLES = (
         ("04.3", "tile_offset", 3),
         tile_offset,
         {
-            "the atom": beside([(row, column) for row in range(8) for column in range(64)], anywhere),
+            "the atom": beside([(row, column) for row in range(8) for column in range(128)], anywhere),
             "rows further down": beside(
-                [(row, row % 7 * 9) for row in range(8, 128)], lambda rng: (rng.randrange(128), 40)
+                [(row, row % 7 * 18) for row in range(8, 128)], lambda rng: (rng.randrange(128), 40)
             ),
-            "columns further right": beside([(row, 64 + 9 * row) for row in range(0, 128, 3)], anywhere),
+            "columns further right": beside([(row, 128 + 9 * row) for row in range(0, 128, 3)], anywhere),
         },
         mistakes={
             "no_swizzle": TILE,
-            "whole_row": lambda row, column: TILE(row, 0) + (row ^ column // 8) * 8 + column % 8,
-            "one_stack": lambda row, column: tile_offset(row, column % 64),
-            "long_rows": lambda row, column: row * 128 + column // 64 * 64 + tile_offset(row % 8, column % 64) % 64,
+            "whole_row": lambda row, column: TILE(row, 0) + (row ^ column // 16) * 16 + column % 16,
+            "one_stack": lambda row, column: tile_offset(row, column % 128),
+            "long_rows": lambda row, column: row * 256 + column // 128 * 128 + tile_offset(row, column % 128) % 128,
+            "of_bf16": compose(Swizzle(3, 3, 3), Layout((128, (64, 1 << 14)), (64, (1, 8192)))),
         },
         library={
             "the swizzled layout": ComposedLayout.__call__,

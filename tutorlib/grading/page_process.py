@@ -44,7 +44,7 @@ class Answers:
 
     def __init__(self, line: Connection, names: Mapping[str, Any]) -> None:
         self.line, self.names = line, names
-        self.hold("")
+        self.served, self.printed = self.kind(None), Printed()
 
     def next_call(self) -> tuple[str, tuple, dict[str, Any]] | None:
         """The service that the judge calls next, and its arguments; None where it has hung up."""
@@ -66,7 +66,9 @@ class Answers:
 
     def hold(self, name: str) -> None:
         """The answer of this name is judged next."""
-        self.served, self.printed = self.kind(self.names.get(name)), Printed()
+        if name not in self.names:
+            raise NameError(f"your notebook does not define {name}")
+        self.served, self.printed = self.kind(self.names[name]), Printed()
 
     def send(self, *reply: Any) -> None:
         try:

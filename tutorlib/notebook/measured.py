@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 Rows = list[tuple[Any, dict[str, str]]]  # of a table: label, or a tuple of labels, and column → cell
-Predicted = dict[str, dict[str, str]]  # kernel → column → cell
 
 WIDE = 8  # columns: tables that have more of them than rows are shown turned
 NBSP = "\N{NO-BREAK SPACE}"  # an indentation that HTML keeps
@@ -137,17 +136,14 @@ def size(shape: tuple[int, ...]) -> str:
 # Sweeps ---------------------------------------------------------------------------------------------------------------
 
 
-def show_sweep(name: str, predicted: Predicted | None = None, /, **counters: str) -> "DataFrame | None":
+def show_sweep(name: str, /, **counters: str) -> "DataFrame | None":
     """A sweep as a table: a row for each kernel and, if one shape was timed, for the baseline.
 
-    predicted: of a model, by kernel; shown before the time, in place of the speed and of the baseline's row.
     counters: names of columns → counters of Nsight Compute, e.g. busy=TENSOR_BUSY; shown if one shape was timed.
     With several shapes, each has a column with the ratio to the baseline; with many, a row with the throughput, too.
     If nothing was measured, it prints a line that says so.
     """
-    return tables(
-        name, lambda swept: one_shape(swept, counters, predicted) if len(swept.shapes) == 1 else by_shape(swept)
-    )
+    return tables(name, lambda swept: one_shape(swept, counters) if len(swept.shapes) == 1 else by_shape(swept))
 
 
 def by_shape(swept: SweepResults) -> Rows:
@@ -162,8 +158,8 @@ def by_shape(swept: SweepResults) -> Rows:
     ]
 
 
-def one_shape(swept: SweepResults, counters: dict[str, str], predicted: Predicted | None = None) -> Rows:
-    """Time, speed and counters; or predictions, time and counters."""
+def one_shape(swept: SweepResults, counters: dict[str, str]) -> Rows:
+    """Time, speed and counters."""
     from matplotlib.ticker import EngFormatter
 
     def shown(counter: str, value: float) -> str:
@@ -174,8 +170,6 @@ def one_shape(swept: SweepResults, counters: dict[str, str], predicted: Predicte
         found = swept.counters.get(name, {})
         return {title: shown(one, found[one]) for title, one in counters.items() if one in found}
 
-    if predicted:
-        return [(p.name, predicted[p.name] | time_of(p.measurement) | counted(p.name)) for p in swept.points]
     rows = [
         (
             point.name,
