@@ -247,8 +247,8 @@ for point in h200.at((4096, 14336, 4096)):
         print(f"{kernel:25} {times}: estimate {estimate:14} measured {added}")
 
 # %% [markdown]
-# GELU is within its range, and in ping-pong it adds 1.1%. SwiGLU agrees with its estimate within the noise. It is faster
-# than the plain GEMM, since it stores half as much.
+# GELU is within its range, and in ping-pong it adds 1.1%. SwiGLU agrees with its estimate within the noise. It is
+# faster than the plain GEMM, since it stores half as much.
 #
 # The residual is furthest off: 7.7% in place of 4.7%. An epilogue issues the loads of D only when the accumulators are
 # ready. The estimate counts D's bytes, but not the wait for the first of them.
