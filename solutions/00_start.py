@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 10
+#     minutes: 12
 #     summary: How an exercise, its check and its hints work, with a first answer of one line.
 # ---
 
@@ -10,14 +10,14 @@
 #
 # In this course you write fast matrix kernels for NVIDIA GPUs, in Python. You begin with *layouts*, which map the
 # elements of a matrix to memory and to threads. In notebook 10 you write a GEMM (a matrix product) for the tensor
-# cores, and in notebooks 14 and 15 two for Hopper GPUs. The course's version of the last one runs at 1.01 times the
-# speed of cuBLAS, NVIDIA's library (4096×4096×4096, bf16, on an H200). You need Python and NumPy; no CUDA. You need
-# Linux, WSL or a Linux container. Without a GPU, each kernel is *simulated*, thread by thread.
+# cores, and in notebooks 14 and 15 two for Hopper GPUs. The course's version of notebook 15's runs at 1.01 times the
+# speed of cuBLAS, NVIDIA's library (4096×4096×4096, bf16, on an H200). You need Python, NumPy and a little PyTorch; no
+# CUDA. Without a GPU, each kernel is *simulated*, thread by thread.
 #
 # > **After this page you can** solve an exercise with the help of its check and its hints, and let the simulator find
-# > the line of a kernel that is wrong.
+# > the line at which a kernel goes wrong.
 # >
-# > **It takes** about 10 minutes, without a GPU.
+# > **It takes** about 12 minutes, without a GPU.
 #
 # Run the cells from the top (Shift-Enter), and again after you restart the notebook's kernel.
 
@@ -29,7 +29,8 @@ from tutorlib import check, explain, hint, show_layout
 #
 # A GPU program, a **kernel**, cuts its data into tiles. One block of threads works on each tile. The code that starts
 # the kernel must say how many blocks. Take 10 elements in tiles of 4. Each column below is one tile. Elements 8 and 9
-# need a third tile, whose places 10 and 11 (outlined) are past the end of the data. (Notebook 01 explains the string.)
+# need a third tile, whose places 10 and 11 (outlined) are past the end of the data. Notebook 01 explains the string in
+# this cell.
 
 # %%
 show_layout("(4,3):(1,4)", title="10 elements in tiles of 4", highlight=[(2, 2), (3, 2)])
@@ -38,8 +39,8 @@ show_layout("(4,3):(1,4)", title="10 elements in tiles of 4", highlight=[(2, 2),
 # **Exercise 00.1** (about 1 line). Write `ceil_div(n, tile)`, the number of tiles of `tile` elements that cover `n`
 # elements. Stay with integers: a size can be too large for a float to hold exactly.
 #
-# Write your answer in place of `YOUR CODE HERE` and of the line that raises. First answer wrongly, with
-# `return n // tile`: run the cell, then the check below it, and read what the check says. Then repair the answer.
+# Write your answer in place of `YOUR CODE HERE` and of the line that raises. First give a wrong answer on purpose,
+# `return n // tile`. Run its cell and the check below it, and read what the check says. Then repair the answer.
 
 
 # %%
@@ -60,7 +61,7 @@ check("00.1", ceil_div)
 #       The last, partly filled tile is missing: // rounds down.
 #
 # One case of 3 right earns a third of the 2 points, rounded down to a multiple of ½: here ½. Check as often as you
-# like. Each run of `hint` shows the next hint, from a question to nearly the answer.
+# like. Each run of `hint` shows the next hint; the last nearly tells the answer.
 
 # %%
 hint("00.1")
@@ -99,8 +100,8 @@ print(y)
 
 # %% [markdown]
 # y is right, so a test of the result passes. On a GPU two threads could read and overwrite other data, without an
-# error. Skip the lines `ld.global` and `st.global` until notebook 02. `explain` reports the first bad access: block,
-# thread, element and line. It also finds races between threads, and so do the checks of kernels.
+# error. `explain` reports the first bad access: block, thread, element and line. Notebook 02 explains the lines
+# `ld.global` and `st.global`.
 #
 # Repair the kernel: a thread without an element should do nothing (`cute.size(x)` is the number of elements). Run the
 # cell again. It then prints `✓ no hazard, no access out of bounds, no undefined value`.
@@ -115,8 +116,8 @@ print(y)
 #
 # - An answer may use Python, NumPy, what its page imports, and your functions from other cells. It earns no points if
 #   it calls the course's own kernels, or a library function that does the whole job, as `cute.ceil_div` does in 00.1.
-# - A check that needs a GPU which this machine lacks, a timing for example, is reported as *not run*: neither passed
-#   nor failed. Tables of speeds then show the course's own runs.
+# - A check that needs a GPU, such as a timing, is reported as *not run* on a machine without one: neither passed nor
+#   failed. Tables of speeds then show the course's own runs.
 # - Your points stay on this machine; the [contents page](contents.ipynb) shows them. In a terminal,
 #   `.venv/bin/tutor grade notebooks` grades all notebooks, with further random inputs.
 # - Don't delete or duplicate an answer cell.
@@ -126,8 +127,8 @@ print(y)
 # - A grid must *cover* the data: divide by the tile size and round up, in integers.
 # - The last tile may extend past the end. A right result does not show that its threads stayed inside.
 #
-# Next: [01](01_layouts.ipynb), layouts; or, for tiles without threads, [06](06_cutile_tiles.ipynb). The
-# [contents page](contents.ipynb) has three paths through the course.
+# Next: [01](01_layouts.ipynb), layouts; or, if you would rather work with whole tiles than with threads,
+# [06](06_cutile_tiles.ipynb). The [contents page](contents.ipynb) has three paths through the course.
 #
 # ## Test yourself
 #

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 72
+#     minutes: 74
 #     summary: Epilogues as functions of values; bias, GELU and a residual; SwiGLU in one GEMM; a reduction of your own.
 # ---
 
@@ -15,7 +15,7 @@
 # > **After this page you can** write an epilogue as a function of a thread's values, view its operands as matrices,
 # > fuse a gate by reordering the weights, estimate what an epilogue costs, and write one that reduces over a block.
 # >
-# > **It takes** about 72 minutes, on any machine: without a GPU, kernels are simulated. A Hopper GPU times them.
+# > **It takes** about 74 minutes, on any machine: without a GPU, kernels are simulated. A Hopper GPU times them.
 
 # %%
 import cutlass
@@ -173,8 +173,8 @@ check("18.2", interleaving)
 
 # %% [markdown]
 # In the kernel that the check simulates, the tile is 64×128, its four warps are one above the other, and the width is
-# 32. T0 holds columns 0 to 7 and T1 columns 8 to 15. Four lanes cover 32 columns, a *step* along N; T0's next columns
-# are 32 to 39. T0's accumulators in the first two steps, and their register numbers:
+# 32. T0 holds columns 0 to 7 and T1 columns 8 to 15, as in notebook 10. Four lanes cover 32 columns, a *step* along N;
+# T0's next columns are 32 to 39. T0's accumulators in the first two steps, and their register numbers:
 
 # %%
 show_gate_registers()
@@ -183,7 +183,8 @@ show_gate_registers()
 # **Exercise 18.3** (about 7 lines). Write `gated(tCrC)`. tCrC has a thread's accumulators, fp32 registers of shape
 # ((2, 2), atoms, (n, steps)): a pair of columns in each of two rows; the atoms along M; along N the n atoms of a step,
 # and the steps. Return fp32 registers of shape ((2, 2), atoms, (n, steps // 2)) with silu(gate) · up, in the order of
-# the features. The width is that of a step. Some of the check's numbers are large.
+# the features. The width is that of a step. `gated` has no decorator, so its loops are Python's, over `range`. Some of
+# the check's numbers are large.
 #
 # `cute.make_rmem_tensor(shape, Float32)` makes new registers, and `tCrC[None, None, (None, 0)]` is step 0 of tCrC.
 
@@ -216,9 +217,9 @@ check("18.3", gated)
 #
 # In a *cooperative* kernel the tensor cores wait for the epilogue, so your estimates should hold. In *ping-pong*, one
 # warpgroup's epilogue runs under the other's main loop, and should cost nothing. A residual needs D's bytes, at 4.2
-# TB/s; a gated epilogue saves half of C's, and takes one tanh for two accumulators (N counts gate and up). **Predict**
-# which estimate is furthest off. The next cell prints them beside the time that each epilogue adds to the plain GEMM
-# *in the same configuration*, measured in turn:
+# TB/s. A gated epilogue saves half of C's bytes, and takes one tanh for two accumulators. (N is the width of gate and
+# up together, so C has N/2 columns.) **Predict** which estimate is furthest off. The next cell prints them beside the
+# time that each epilogue adds to the plain GEMM in the same configuration, measured in turn with it:
 
 
 # %%
@@ -229,8 +230,8 @@ def estimates(shape, plain_us):
     matrix = 2 * m * n / 4.2e6 / plain_us  # C or D, read or written
     return {  # without the other instructions, and with them
         "bias + GELU, cooperative": (tanh, tanh + 8 * other),  # the eighth adds the bias
+        "bias + GELU, ping-pong": (0,),
         "residual, cooperative": (matrix,),
-        "gate · up, cooperative": (-matrix / 2, other / 2 - matrix / 2),
         "SwiGLU, cooperative": (tanh / 2 - matrix / 2, tanh / 2 + 2 * other - matrix / 2),
     }
 
@@ -238,19 +239,19 @@ def estimates(shape, plain_us):
 (h200,) = (swept for swept in all_sweep_results("fused_epilogues") if swept.gpu == "NVIDIA H200")
 for point in h200.at((4096, 14336, 4096)):
     timed, (kernel, other) = point.measurement, point.name.split(", beside ")
-    if other == "the plain GEMM":
-        estimate = " to ".join(f"{part:+.1%}" for part in estimates(timed.shape, timed.baseline_us).get(kernel, (0,)))
+    shown = estimates(timed.shape, timed.baseline_us)
+    if kernel in shown and other == "the plain GEMM":
+        estimate = " to ".join(f"{part:+.1%}" for part in shown[kernel])
         added = f"{1 / timed.ratio - 1:+.1%} ±{timed.spread / 2:.1%}"
-        print(f"{kernel:27} {timed.median_us:4.0f} µs, estimate {estimate:14} measured {added}")
+        times = f"{timed.median_us:.0f} µs, plain {timed.baseline_us:.0f} µs"
+        print(f"{kernel:25} {times}: estimate {estimate:14} measured {added}")
 
 # %% [markdown]
-# GELU is within its range, the gated epilogues within 0.2 points of theirs. *gate · up*, SwiGLU without silu, shows the
-# saved stores alone; with its tanh, SwiGLU is still faster than the plain GEMM. Ping-pong hides all of GELU but 1.1%.
+# GELU is within its range, and in ping-pong it adds 1.1%. SwiGLU agrees with its estimate within the noise. It is
+# faster than the plain GEMM, since it stores half as much.
 #
-# The residual is furthest off: 7.7% in place of 4.7%, and 3.9% under a main loop, where it should cost nothing. An
-# epilogue issues the loads of D when the accumulators are ready. In *by TMA* each warp loads its share of D's tile
-# before that tile's main loop, into the buffers from which C leaves later. That costs 2.1%, so nearly half of the 3.9%
-# is waiting for late loads. A matrix operand costs more than its bytes.
+# The residual is furthest off: 7.7% in place of 4.7%. An epilogue issues the loads of D only when the accumulators are
+# ready. The estimate counts D's bytes, but not the wait for the first of them.
 #
 # The next table has the configurations that the course's model chose, beside torch.compile, cuBLAS and cuBLASLt's own
 # epilogue. For a residual, *cuBLAS* is `torch.addmm`, which first copies D to C; *cuBLAS in place* is `d.addmm_`, where
@@ -261,7 +262,7 @@ show_sweep("fused_rivals")
 
 # %% [markdown]
 # Fused GELU is 15% and 11% faster than torch.compile, and 5% and 1% faster than cuBLASLt's. SwiGLU is 18% and 7.5%
-# faster than eager torch, a weaker rival: notebook 19 has torch.compile. A residual beats `torch.addmm` only because of
+# faster than eager torch; notebook 19 compares it with torch.compile. A residual beats `torch.addmm` only because of
 # the copy: cuBLAS in place is 6% faster at 4096×14336×4096, and level at 8192³. So fuse what saves a pass over C, and
 # leave a residual that may be overwritten to cuBLAS.
 #
@@ -288,7 +289,7 @@ show_fused_speeds(with_epilogue(bias_gelu), with_gate(gated))
 # | `make_gemm(CONFIG, single_buffer, epilogue=f)` | notebook 10's host function (a, b, c); each thread calls f(acc) |
 # | `acc: Accumulators` | of one of 128 threads, which compute a 64×64 tile |
 # | `acc.tCrC` | the thread's accumulators, 0 outside the matrix |
-# | `x.reduce(cute.ReductionOp.MAX, 0.0, 0)` | the largest of a thread's values x, at least 0.0 |
+# | `x.reduce(cute.ReductionOp.MAX, 0.0, 0)` | the largest of 0.0 and a thread's values x, over all modes |
 # | `cute.arch.warp_reduction_max(x)` | the largest x of a warp's lanes, by five shuffles; all lanes get it |
 # | `cute.arch.fmax(x, y)` | the larger of two numbers |
 # | `SmemAllocator().allocate_tensor(Float32, layout, byte_alignment=16)` | in shared memory, apart from sA and sB |
@@ -353,11 +354,10 @@ check("18.4", tile_amax)
 #
 # </details>
 #
-# <details><summary>2. Gate and up are interleaved with width 8 on Hopper. Would width 4 do? And width 16?</summary>
+# <details><summary>2. Gate and up are interleaved with width 8 on Hopper. Would width 4 do?</summary>
 #
-# With 4, a group of 8 columns is half gate, half up. A thread has two adjacent columns of it, so either gate or up: the
-# product would need a shuffle. With 16, two groups are gate and the next two are up: that works, with other indices, if
-# the tile's N is a multiple of 32. <code>show_gate(16, 4)</code> draws both.
+# No. A group of 8 columns would be half gate, half up. A thread has two adjacent columns of it, so either gate or up:
+# the product would need a shuffle. <code>show_gate(8, 4)</code> draws both widths.
 #
 # </details>
 #

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 72
+#     minutes: 74
 #     summary: Attention in CuTe, its softmax hidden under the tensor cores' work, faster than cuDNN's with a mask.
 # ---
 
@@ -19,7 +19,7 @@
 # > **After this page you can** use the accumulators of one wgmma as an operand of the next, write an online softmax in
 # > registers, run a softmax under wgmmas in flight, and make two warpgroups take turns at the tensor cores.
 # >
-# > **It takes** about 72 minutes, on any machine. Without a Hopper GPU the kernels are simulated; with one they are
+# > **It takes** about 74 minutes, on any machine. Without a Hopper GPU the kernels are simulated; with one they are
 # > timed.
 
 # %%
@@ -28,7 +28,7 @@ import cutlass.cute as cute
 from cutlass import BFloat16, Float32
 from cutlass.cute.nvgpu import warpgroup
 
-from tutorlib import check, show_attention, show_figure, show_levers, show_source, show_steps, show_wgmma
+from tutorlib import check, show_attention, show_figure, show_levers, show_source, show_wgmma
 from tutorlib.kernels.attention import (
     by_row, p_operand, pass_turn, quad_reduce, softmax_first, step_together, take_turn,
 )  # fmt: skip
@@ -54,41 +54,29 @@ print(f"S: {product:.0f} cycles, P V: {product:.0f}; softmax: exponentials {expo
 # In ticks of 256 cycles: S and P V take 2 each, and a softmax 3, for a warpgroup that has the units to itself. If both
 # warpgroups do the same at the same time, they share the units, and each part takes twice as long.
 #
-# The pictures show three blocks of keys; the kernel visits the last one first. The rows `wg 0` and `wg 1` are the two
-# warpgroups' softmaxes, and the row `mma` the tensor cores: S1 is S of keys 1, P1 is P V of keys 1. In both, the
-# warpgroups do the same at the same time.
-
-# %%
-show_attention("together", "plain")
-
-# %% [markdown]
-# *together* names the wait: before each softmax, a warpgroup waits for S and P V together. It need not: wgmmas are
-# asynchronous, and the softmax of keys 1 needs S1 only. In *plain*, it runs while P2 is in flight, which hides a part
-# of it.
+# Wgmmas are asynchronous, so a kernel chooses what a warpgroup waits for. In each step, S is of one block of keys, and
+# P V of the block before. The page's kernels differ in two ways:
 #
-# The other warpgroup can fill the rest. Below, each warpgroup multiplies while the other computes its softmax:
-
-# %%
-show_attention("together, apart", "ping-pong + overlap")
-
-# %% [markdown]
-# **Ping-pong** keeps the warpgroups apart: they take turns at issuing wgmmas. With **overlap**, a warpgroup issues S
-# and P V without a wait in between; with both levers, it issues them in one turn.
+# | kernel | before its softmax, a warpgroup | turns |
+# |---|---|---|
+# | *together* | issues P V and S, and waits for both | none |
+# | *plain* | issues S, waits for it, and issues P V, to run under the softmax | none |
+# | *ping-pong* | as *plain* | the warpgroups take turns at issuing S |
+# | *ping-pong + overlap* | issues S and P V, and waits for S only | the warpgroups take turns at issuing both |
 #
-# By this model, a kernel whose warpgroups run apart gains almost nothing from overlap: 26 ticks against 25. The next
-# cell prints how long each kernel takes, and how often both warpgroups of a block compute their softmax at the same
-# time, by timestamps of the SM's clock. **Predict:** in the kernel *together*, no rule keeps the two warpgroups apart.
-# Do their softmaxes run at the same time?
+# The charts show three blocks of keys; the kernel visits the last one first. The rows `wg 0` and `wg 1` are the two
+# warpgroups' softmaxes, and the row `mma` the tensor cores: S1 is S of keys 1, P1 is P V of keys 1. In the first two
+# charts both warpgroups do the same at the same time. In the third, one multiplies while the other computes its
+# softmax, and warpgroup 0 is first:
 
 # %%
-show_steps()
+show_attention("together", "plain", "ping-pong + overlap")
 
 # %% [markdown]
-# In 10% of the time only. Yet *together* is the slowest kernel, 992 µs. *plain* takes 865 µs, although its softmaxes
-# run at once in 30% of the time. *ping-pong* alone ends that, and is no faster. *overlap* alone takes 891 µs. Both
-# levers take 813 µs, 6% less than ping-pong alone: there the model fails. It counts the units' work only, not the time
-# in which a warpgroup issues, waits, or rounds P. These timestamps cannot measure that: with overlap, they slow the
-# kernels by 10% and 17%.
+# *plain* hides a part of the softmax under P V; turns with overlap hide nearly all of it. In the third chart, the last
+# tick of one softmax overlaps the first tick of the other. The model lets both run at full speed there, as if one used
+# the exponentials' unit and the other the fp32 units. It counts the units' work only, not the time in which a warpgroup
+# issues, waits, or rounds P. What the levers bring on a GPU is in this page's last table.
 #
 # You will write *ping-pong + overlap*. The roles are those of notebook 15. The producer warp loads Q once, and K and V
 # into a ring of two stages each, in the order in which a step reads them: K of a block, and then V of the block before.
@@ -123,17 +111,17 @@ show_wgmma(32)
 show_source(by_row, p_operand)
 
 # %% [markdown]
-# V is stored as (keys, head_dim) with head_dim contiguous. P V sums over keys, so the contiguous mode of its B operand
-# is N, not K. Such an operand is **MN-major**, and Hopper's wgmma reads it directly if it is bf16.
+# V is stored as (keys, head_dim) with head_dim contiguous, but P V sums over keys. Such an operand is **MN-major**, and
+# Hopper's wgmma reads it directly if it is bf16.
 #
 # While a group of wgmmas is in flight, the threads may not write the registers that it reads or accumulates into.
 #
 # ## The softmax, two rows at a time
 #
 # A thread has parts of two rows of S, and shares each with three neighbors: lanes 4r to 4r + 3 hold rows r and r + 8 of
-# their warp's 16. As in notebook 22, a row keeps the maximum m of its scores so far (`online.rmax[row]`), and the sum
-# of their exponentials relative to it (`online.rsum[row]`). When a block raises the maximum to m′, the sum and O are
-# multiplied by 2^((m − m′)·scale).
+# their warp's 16. As in notebook 22, a row needs the maximum m of its scores so far, and the sum of their exponentials
+# relative to it: `online.rmax[row]` and `online.rsum[row]` are a thread's registers for them. When a block raises the
+# maximum to m′, the sum and O are multiplied by 2^((m − m′)·scale).
 #
 # TMA fills the rows of K past the last key with zeros, and a causal mask hides the keys after a query. `me.mask` sets
 # these scores to −∞ in registers, since each thread can compute query and key of each of its accumulators. As in 22.2,
@@ -279,6 +267,7 @@ def steps(me, tile, k_state, v_state):
 # | `me.group` | the warpgroup's number, 0 or 1 |
 # | `me.tSrS`, `me.tOrP`, `me.tOrO` | S; P, rounded; O, with whatever its registers held: `me.tOrO.fill(0)` |
 # | `softmax_first(me.softmax, rows, p_rows)` | the last block's softmax; both are views `by_row`, of S and `me.tOrP` |
+# | `me.softmax` | the object that 23.1 calls `online` |
 # | `steps(me, tile, k_state, v_state)` | the cell above |
 # | `me.take_turn()` and the others | as in `step`; a state's stage is freed once, then `state.advance()` |
 #
@@ -330,30 +319,33 @@ check("23.3", my_kernel)
 #
 # ## Measured
 #
-# The speed of the course's kernels, this page's in CuTe and notebook 22's in cuTile, beside torch's attention on cuDNN,
-# by length of the sequences, with 16,384 tokens in all. In the middle, 16 heads share 2 heads of K and V:
+# The speed of the course's kernels, this page's in CuTe and notebook 22's in cuTile, beside torch's attention on cuDNN.
+# Each run has 16,384 tokens, as sequences of 1,024 to 16,384. In the middle, 16 heads share 2 heads of K and V:
 
 # %%
 show_figure("attention_ladder")
 
 # %% [markdown]
 # With a causal mask the CuTe kernel is 12% to 18% faster than cuDNN's at head_dim 128, and 5% to 16% at 64. Without
-# one, it is between 3% slower and 14% faster. FlashAttention-3 is not among the course's packages, and was not timed.
-# At head_dim 64 the exponentials take as long as the GEMMs, which keeps the kernel further from the tensor cores' peak.
+# one, it is between 1% slower and 6% faster at 128, and between 3% slower and 14% faster at 64. FlashAttention-3 is not
+# among the course's packages, and was not timed.
 #
 # Which idea brought how much, with a causal mask? Each is a **lever**, and each row of the table adds one to the row
 # above it. *few masks* is the mask only in the blocks that need it, *longest first* the order of the tiles, which
-# differ in length. A gain within the noise is left blank. Your kernel has the levers of the row *overlap*.
+# differ in length. A gain within the noise is left blank. Your kernel has the levers of the row *overlap*. The columns
+# are batch × heads × heads of K and V × queries × keys × head_dim:
 
 # %%
 show_levers("attention_levers")
 
 # %% [markdown]
-# *overlap* brings most at head_dim 128, 7.2%, and *persistent* at 64, 10.5%. *plain* gains 6.0% at 64, but nothing at
-# 128, where it took 13% less time without a mask; this page does not explain that. Taking turns alone gains nothing at
-# 128 and loses 4.4% at 64: the turn covers S only, and P V is issued out of turn. With *overlap* a turn covers both.
-# The three levers *plain*, *ping-pong* and *overlap* together gain 7.5% and 9.6%. Your kernel's ratio was measured in
-# another run, and may differ by 1%.
+# *overlap* brings most at head_dim 128, 7.2%, and *persistent* at 64, 10.5%. Turns alone gain nothing at 128 and lose
+# 4.4% at 64: a turn covers S only, and P V is issued out of turn. With *overlap* a turn covers both.
+#
+# At 128, *plain*, *ping-pong* and *overlap* together gain 7.5%. The charts promise more: 42 ticks against 25. But their
+# *together* is the worst case, two warpgroups in step. No rule in that kernel keeps them in step. When they are apart,
+# one can multiply while the other computes its softmax, without any lever, and less is left to gain. This page does not
+# measure how far apart they are.
 #
 # ## What to remember
 #

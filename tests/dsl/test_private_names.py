@@ -157,7 +157,6 @@ MADE = {
 PACKAGE = ROOT / "tutorlib"
 COURSE = (  # what the course alone takes of the DSLs
     "half_precision.py",
-    "instruments/attention_steps.py",  # inline_ptx knows no special register such as %clock
     "notebook/launches.py",
 )
 DOOR = [*sorted((PACKAGE / "dsl").rglob("*.py")), *(PACKAGE / name for name in COURSE)]

@@ -26,7 +26,6 @@ from torch.nn.functional import silu
 from tutorlib.compiling.dsls import compile_cutile
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.course.answers import load_answers
-from tutorlib.instruments.attention_steps import step_times
 from tutorlib.instruments.sweep import Candidate, Sweep
 from tutorlib.kernels import cutile, layers
 from tutorlib.kernels.ampere.config import BYTES, MOST_SMEM, GemmConfig
@@ -1099,10 +1098,7 @@ def attention_shapes(causal: bool) -> Sweep:
 
 
 def attention_levers() -> Sweep:
-    """Each lever on top of those before, causal. A candidate's levers are a fact, as in `hopper_levers`.
-
-    The clocks of their steps are facts of the sweep, without a mask.
-    """
+    """Each lever on top of those before, causal. A candidate's levers are a fact, as in `hopper_levers`."""
 
     def candidate(levers: Levers) -> Candidate:
         switches = {field: lever in levers for lever, field in ATTENTION_LEVERS.items() if field}
@@ -1115,7 +1111,7 @@ def attention_levers() -> Sweep:
         return forward_by(" + ".join(levers) or "together", into, True, facts={"levers": list(levers)}, needs=WGMMA)
 
     candidates = tuple(candidate(tuple(ATTENTION_LEVERS)[:count]) for count in range(7))
-    return Sweep(attention_problem(True), candidates, SOME, pairs=SIX_PAIRS, seconds=170, look=step_times)
+    return Sweep(attention_problem(True), candidates, SOME, pairs=SIX_PAIRS, seconds=170)
 
 
 def attention_fusing() -> Sweep:

@@ -207,15 +207,15 @@ def block_chart(tiles: int, k_tiles: int, stages: int, accumulators: int, parts:
     return Chart(f"{accumulators} accumulator{'s' * (accumulators > 1)}", rows, tuple(spans), TENSOR_CORES)
 
 
-Schedule = Literal["together", "plain", "together, apart", "ping-pong + overlap"]
+Schedule = Literal["together", "plain", "ping-pong + overlap"]
 
 
 def attention_chart(schedule: Schedule, blocks: int = 3, multiply: int = 2, softmax: int = 3) -> Chart:
     """An attention block's softmax, of two warpgroups, and tensor cores: S and P (P V) of each block of keys.
 
     blocks: of keys, from the last to block 0. multiply, softmax: ticks of one warpgroup that has the units to itself.
-    together, plain: both warpgroups do the same at once, which takes twice as long. apart, ping-pong: one waits until
-    the other's wgmmas are done; the tensor cores take the group of wgmmas that is ready first. plain, overlap: S of a
+    together, plain: both warpgroups do the same at once, which takes twice as long. ping-pong: one waits until the
+    other's wgmmas are done; the tensor cores take the group of wgmmas that is ready first. plain, overlap: S of a
     block is multiplied before P V of the block before, which goes on under the softmax.
     """
     overlap, groups = schedule.startswith("p"), 1 if schedule in ("together", "plain") else 2

@@ -224,26 +224,6 @@ def lever_rows(swept: SweepResults) -> Rows:
     return rows
 
 
-def show_steps() -> "DataFrame | None":
-    """Times of attention kernels, and how often both warpgroups of a block compute their softmax."""
-    import pandas
-
-    for swept in known_sweeps("attention_levers"):
-        if found := swept.facts.get("steps"):
-            print(f"{swept.gpu}, {swept.date}, without a mask:")
-            rows = {
-                name: {
-                    "time": f"{seen['us']:.0f} µs",
-                    "with timestamps": f"{seen['stamped_us'] / seen['us'] - 1:+.0%}",
-                    "both softmaxes at once": f"{seen['both']:.1%}",
-                }
-                for name, seen in found.items()
-            }
-            return pandas.DataFrame.from_dict(rows, orient="index")
-    print("Nothing was measured yet: `tutor sweep attention_levers` on a Hopper GPU does it.")
-    return None
-
-
 def show_counts(name: str, over: str, **counters: str | tuple[str, ...]) -> "DataFrame | None":
     """Time and hardware counters at a sweep's first shape, as multiples of those of the kernel `over`.
 
