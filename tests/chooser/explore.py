@@ -1,7 +1,7 @@
 """Times many configurations at shapes like a model's: python -m tests.chooser.explore OUT.jsonl SHAPES [SEED]
 
 SHAPES: how many are drawn; or "unseen": weights of models that no measurement was fitted to. Each line of the file is a
-measurement as `fit` reads it. The model ranks the nominees; beside them is cuBLAS, in one run, and every result
+measurement as `fit` reads it. The model draws up the list; beside them is cuBLAS, in one run, and every result
 is compared with cuBLAS' own. The fastest are timed twice, more often the second time.
 """
 
@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from tutorlib.instruments.table import unseen
+from tutorlib.kernels.hopper.choose import short_list
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.launch import launcher, max_clusters
 from tutorlib.kernels.hopper.tune import (
@@ -25,13 +26,12 @@ from tutorlib.kernels.hopper.tune import (
     folder,
     loaded,
     matrices,
-    nominees,
     settings,
     side_stream,
     times,
 )
 
-NOMINEES = 40
+NOMINEES = 24
 CLOSE = 1.1  # times the fastest nominee's time: those up to it are timed again, more often
 FINAL_ROUNDS = 31
 WIDTHS = (512, 768, 1024, 1152, 1536, 2048, 2880, 3072, 4096, 4304, 5120, 6144, 7168, 8192, 11008, 14336, 25600, 28672)
@@ -40,11 +40,12 @@ TOLERANCE = 2e-2  # two results rounded to bf16 whose sums were added in other o
 
 
 def shapes(count: int, seed: int) -> Iterator[Problem]:
-    """Rows from 1 to 16,384, even on a scale of logarithms; N and K as models have them, or between 512 and 30,000."""
+    """Rows from 1 to 16,384, half of them powers of 2; N and K as models have them, or between 512 and 30,000."""
     draw, found = random.Random(seed), 0
     while found < count:
-        m = round(2 ** draw.uniform(0, 14))
-        n, k = (draw.choice(WIDTHS) if draw.random() < 0.6 else 8 * round(2 ** draw.uniform(6, 11.9)) for _ in "nk")
+        rows = draw.uniform(0, 14)
+        m = 2 ** round(rows) if draw.random() < 0.5 else round(2**rows)
+        n, k = (draw.choice(WIDTHS) if draw.random() < 0.75 else 8 * round(2 ** draw.uniform(6, 11.9)) for _ in "nk")
         if 2 * m * n * k < LARGEST:
             found += 1
             yield Problem(m, n, k)
@@ -82,7 +83,7 @@ def explore(problem: Problem, configs: Sequence[HopperConfig], where: Path) -> I
 def main(file: str, count: str, seed: str = "1") -> None:
     drawn = shapes(int(count), int(seed)) if count != "unseen" else (Problem(*shape) for shape in unseen())
     problems, where = list(drawn), folder()
-    nominated = {problem: nominees(problem, max_clusters(1), NOMINEES) for problem in problems}
+    nominated = {problem: short_list(*problem[:3], max_clusters(1), *problem[3:], NOMINEES) for problem in problems}
     compile_all(chain.from_iterable(nominated.values()), where)
     with Path(file).open("a", encoding="utf-8") as out:
         for problem, configs in nominated.items():

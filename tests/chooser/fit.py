@@ -16,8 +16,9 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any, NamedTuple
 
-from tutorlib.kernels.hopper.choose import CLUSTERS, FILE, LINE, Constants, cost, finished, fitted
+from tutorlib.kernels.hopper.choose import CLUSTERS, finished
 from tutorlib.kernels.hopper.config import BYTES, ConfigError, HopperConfig
+from tutorlib.kernels.hopper.cost import FILE, LINE, Constants, cost, fitted
 from tutorlib.machine.features import HARDWARE
 
 STEPS = (1.3, 1 / 1.3, 1.1, 1 / 1.1, 1.03, 1 / 1.03)  # of the search, for each constant

@@ -9,8 +9,9 @@ import pytest
 
 from tests.chooser import fit as fitting
 from tests.chooser.fit import MeasuredAt, Timed, fit, is_possible, miss, read, usable
-from tutorlib.kernels.hopper.choose import Constants, candidates, cost, fitted
+from tutorlib.kernels.hopper.choose import candidates
 from tutorlib.kernels.hopper.config import HopperConfig
+from tutorlib.kernels.hopper.cost import Constants, cost, fitted
 
 TRUE = replace(fitted(), mma_efficiency=0.9, l2_bytes=40.0, hbm_bytes=3e6, start=5.0, store=1500.0, deferred=700.0)
 SHAPES = ((2048, 2048, 2048), (8192, 8192, 8192), (320, 4096, 4096), (512, 512, 4096))

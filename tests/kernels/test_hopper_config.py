@@ -14,18 +14,9 @@ from tests.chooser.fit import miss, read, regret, usable
 from tutorlib.compiling import programs
 from tutorlib.compiling.programs import resources
 from tutorlib.kernels.hopper import choose as chooser
-from tutorlib.kernels.hopper.choose import (
-    FILE,
-    Constants,
-    ShapeError,
-    candidates,
-    choose,
-    cost,
-    cut_tiles,
-    fitted,
-    in_squares,
-)
+from tutorlib.kernels.hopper.choose import ShapeError, candidates, choose, in_squares, short_list
 from tutorlib.kernels.hopper.config import BYTES, ConfigError, HopperConfig
+from tutorlib.kernels.hopper.cost import FILE, Constants, cost, cut_tiles, fitted
 from tutorlib.kernels.hopper.launch import compile_gemm
 from tutorlib.kernels.hopper.tune import Problem, nominees
 from tutorlib.models.l2 import grouped
@@ -113,7 +104,9 @@ def test_any_shape_that_tma_takes_has_a_configuration_that_breaks_no_rule(m, n, 
     config = choose(m, n, k)
     assert list(config.broken_rules()) == []
     assert replace(config, group=8, l2_a="normal", l2_b="normal") in candidates()
-    assert cost(config, m, n, k) == min(cost(other, m, n, k) for other in candidates()) < float("inf")
+    listed = short_list(m, n, k, 132, "bf16", ("k", "k"))
+    assert config in listed
+    assert cost(listed[0], m, n, k) == min(cost(other, m, n, k) for other in candidates()) < float("inf")
 
 
 @settings(max_examples=25)

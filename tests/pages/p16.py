@@ -7,8 +7,9 @@ from statistics import median
 import numpy as np
 
 from tests.pages.table import solved
-from tutorlib.kernels.hopper.choose import candidates, choose, cost
+from tutorlib.kernels.hopper.choose import candidates, choose
 from tutorlib.kernels.hopper.config import HopperConfig
+from tutorlib.kernels.hopper.cost import cost
 
 SOLVED = {id: solved(id) for id in ("16.1", "16.2")}
 

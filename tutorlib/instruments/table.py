@@ -638,7 +638,8 @@ def chosen() -> Candidate:
     """The kernel that chooses its configuration by itself. Points say which one."""
 
     def choice(shape: Shape) -> dict[str, Any]:
-        return {"config": changed(choose(*shape, sms=device.need_gpu().sms))}
+        m, n, k = shape
+        return {"config": changed(choose(m, n, k, device.need_gpu().sms))}
 
     return by_host("chosen", torch_gemm.gemm, needs=WGMMA, inspect=choice)
 

@@ -69,7 +69,8 @@ def need_config(got: Any, shape: Shape) -> HopperConfig:
 
 def far_off(shape: Shape, config: HopperConfig, limit: float, page: bool = False) -> str:
     """That the course's model, or page 16's repaired one, expects over `limit` times the other choice's time; or ""."""
-    from tutorlib.kernels.hopper.choose import choose, cost
+    from tutorlib.kernels.hopper.choose import choose
+    from tutorlib.kernels.hopper.cost import cost
 
     m, n, k = shape
     best = choose(m, n, k)

@@ -14,7 +14,7 @@ from cutlass.cute.runtime import make_fake_compact_tensor
 from cutlass.memory import SmemAllocator
 
 from tutorlib.kernels.ampere.fused import add, bias_gelu, swiglu
-from tutorlib.kernels.hopper.choose import NO_WORK, OpWork, ShapeError, candidates, cost, shape_problem
+from tutorlib.kernels.hopper.choose import ShapeError, candidates, shape_problem
 from tutorlib.kernels.hopper.config import (
     BYTES,
     MMA_M,
@@ -24,6 +24,7 @@ from tutorlib.kernels.hopper.config import (
     ConfigError,
     HopperConfig,
 )
+from tutorlib.kernels.hopper.cost import NO_WORK, OpWork, cost
 from tutorlib.kernels.hopper.epilogue import Stores
 from tutorlib.kernels.hopper.gemm import make_gemm
 from tutorlib.kernels.hopper.launch import compile_for_torch, fakes, max_clusters, scratch

@@ -1,4 +1,4 @@
-"""gemm(…, tuned=True): at a shape's first call the model's best dozen are timed, and the user's cache keeps the winner.
+"""gemm(…, tuned=True): a shape's first call times the chooser's best dozen, and the user's cache keeps the winner.
 
 Beside near ties the model does not know which is fastest. A process of its own compiles the nominees, all at once:
 `python -m tutorlib.kernels.hopper.tune` reads a list of configurations a line, and answers each with a line.
@@ -25,8 +25,8 @@ import torch
 from rich.progress import track
 
 from tutorlib.kernels.compiled_once import load_or_compile
-from tutorlib.kernels.hopper.choose import BYTES, Majors, ShapeError, candidates, cost, finished, shape_problem
-from tutorlib.kernels.hopper.config import HopperConfig
+from tutorlib.kernels.hopper.choose import ranked
+from tutorlib.kernels.hopper.config import BYTES, HopperConfig, Majors
 from tutorlib.kernels.hopper.launch import compile_gemm, launcher, max_clusters
 
 DOZEN = 12
@@ -51,29 +51,9 @@ class Problem(NamedTuple):
         return "x".join(map(str, self[:3])) + "-" + "-".join((self.dtype, *self.majors))
 
 
-# Nominees -------------------------------------------------------------------------------------------------------------
-
-
-def nominees(problem: Problem, sms: int, count: int = DOZEN) -> list[HopperConfig]:
-    """The model's first choices: half of them its best, then the best of each further way to divide the work.
-
-    Raises ShapeError.
-    """
-    if why := shape_problem(*problem):
-        raise ShapeError(why)
-    m, n, k, dtype, majors = problem
-    ranked = sorted(candidates(dtype, majors), key=lambda config: cost(config, m, n, k, sms))
-    first, ways = ranked[: count // 2], dict[tuple[Any, ...], HopperConfig]()
-    for config in ranked[count // 2 :]:
-        if way_of(config) not in map(way_of, first):
-            ways.setdefault(way_of(config), config)
-    chosen = (first + list(ways.values()))[:count]
-    return [finished(config, m, n, sms) for config in chosen]
-
-
-def way_of(config: HopperConfig) -> tuple[Any, ...]:
-    """How it divides the work, whatever its tile."""
-    return config.cluster_size, config.split_k, config.stream_k, config.transposed
+def nominees(problem: Problem, sms: int) -> tuple[HopperConfig, ...]:
+    """Those that should be fastest, in their order. Raises ShapeError."""
+    return ranked(*problem[:3], sms, *problem[3:])[:DOZEN]
 
 
 # Compilation ----------------------------------------------------------------------------------------------------------

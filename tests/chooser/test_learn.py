@@ -1,0 +1,67 @@
+"""What is learned of the model's misses."""
+
+import numpy as np
+import pytest
+
+from tests.chooser import learn as learning
+from tests.chooser.fit import read, usable
+from tests.chooser.learn import Sample, learn, sample, slopes
+from tutorlib.kernels.hopper.learned import Trees, learned
+from tutorlib.paths import DATA
+
+UNSEEN = DATA / "explored/h200_unseen.jsonl.gz"
+
+
+def loss(data, missed):
+    """As `slopes` documents it, by itself."""
+    total = 0.0
+    for shape in range(data.shape.max() + 1):
+        here = data.shape == shape
+        us, estimate = data.us[here], (data.estimate + missed)[here]
+        slower = us / us.min() - 1
+        near = np.exp(-slower / learning.NEAR)
+        log = np.log(us) - data.estimate[here]
+        off = abs(missed[here] - log + np.average(log, weights=near))
+        error = np.where(off < learning.EXACT, off**2 / learning.EXACT / 2, off - learning.EXACT / 2)
+        chosen = np.exp(-(estimate - estimate.min()) / learning.DOUBT)
+        total += learning.ERRORS * np.average(error, weights=near)
+        total += np.average(np.minimum(slower, learning.FAR_OFF), weights=chosen)
+    return total
+
+
+@pytest.fixture
+def made():
+    """30 shapes with 8 candidates each. The model misses what feature 1 says, and feature 0 says nothing."""
+    draw = np.random.default_rng(1)
+    x = np.stack([draw.random(240), draw.integers(0, 2, 240)], 1)
+    estimate = draw.normal(0, 0.1, 240)
+    return Sample(x, np.repeat(np.arange(30), 8), estimate, np.exp(estimate + 0.2 * x[:, 1]))
+
+
+def test_a_tree_compares_level_by_level():
+    trees = Trees(np.array([[1, 0]]), np.array([[0.5, 2.0]]), np.array([[1.0, 2.0, 3.0, 4.0]]))
+    assert trees(np.array([[0, 0], [9, 0.5], [0, 1], [2.5, 1]])).tolist() == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_the_slopes_are_those_of_the_loss(made):
+    missed, step = np.random.default_rng(2).normal(0, 0.05, 240), 1e-6
+    first, second = slopes(made, missed)
+    for row in range(0, 240, 17):
+        more = step * (np.arange(240) == row)
+        measured = (loss(made, missed + more) - loss(made, missed - more)) / (2 * step)
+        assert first[row] == pytest.approx(measured, abs=1e-4)
+    assert (second > 0).all()
+
+
+def test_what_a_setting_costs_is_learned(made, monkeypatch):
+    monkeypatch.setattr(learning, "COUNT", 60)
+    trees = learn(made)
+    assert made.regrets(made.estimate).mean() > 0.03
+    assert made.regrets(made.estimate + trees(made.x)).mean() < 0.01
+
+
+def test_at_shapes_that_it_was_not_learned_from_the_choice_is_better():
+    data = sample(usable(read(UNSEEN)))
+    alone, corrected = data.regrets(data.estimate), data.regrets(data.estimate + learned()(data.x))
+    assert np.mean(corrected <= 0.03) > 0.93 > np.mean(alone <= 0.03)
+    assert corrected.mean() < alone.mean()
