@@ -177,7 +177,7 @@ explore_divide("(10,8):(8,1)", "(4,4)")
 # %% [markdown]
 # Click a cell to find it on the other side. The cells of an edge tile that are outside the matrix are hatched.
 #
-# Most CuTe kernels begin with `gA = cute.local_tile(mA, tile, block)`. It returns the block's tile as a tensor, which has
+# Most CuTe kernels begin with `gA = cute.local_tile(mA, tile, block)`. It returns the block's tile as a tensor:
 # the offset at which the tile begins, and the layout inside, the same for all tiles.
 #
 # ## When CuTe is wrong

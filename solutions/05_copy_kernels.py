@@ -220,8 +220,8 @@ for point in all_sweep_results("copy_rungs")[0].points:
 table.fillna("")
 
 # %% [markdown]
-# The first two changes bring the most: either alone reaches 0.9 of torch's copy. Both put far more than 4 KiB in flight.
-# Bytes alone do not decide: loads first has 112 KiB in flight and vectors have 32, but vectors are faster. Together
+# The first two changes bring the most: either alone reaches 0.9 of torch's copy. Both put far more than 4 KiB in
+# flight. Bytes alone do not decide: loads first has 112 KiB in flight and vectors have 32, but vectors are faster. Together
 # they have 192 KiB and gain a few percent more, as do the wider tile and more threads.
 #
 # ## Rung 4: TMA
@@ -335,8 +335,8 @@ check("05.2", tma)
 show_ladder("05.2")
 
 # %% [markdown]
-# This copy is a few percent slower than rung 3. Between tiles a block waits until TMA has read its only buffer; notebook
-# 14 has several. No copy here, torch's included, reaches the datasheet's 4.8 TB/s of an H200. torch's copy is the
+# This copy is a few percent slower than rung 3. Between tiles a block waits until TMA has read its only buffer;
+# notebook 14 has several. No copy here, torch's included, reaches the datasheet's 4.8 TB/s of an H200. torch's copy is the
 # realistic speed of light.
 #
 # ## A transpose of your own
@@ -443,8 +443,6 @@ show_sweep("transposes")
 # <details><summary>2. You double the bytes that rung 3 has in flight. Why does its speed hardly change?</summary>
 #
 # It has enough of them already: memory bandwidth is the limit, and more bytes in flight only wait longer.
-#
-# </details>
 #
 # </details>
 #
