@@ -221,8 +221,8 @@ table.fillna("")
 
 # %% [markdown]
 # The first two changes bring the most: either alone reaches 0.9 of torch's copy. Both put far more than 4 KiB in
-# flight. Bytes alone do not decide: loads first has 112 KiB in flight and vectors have 32, but vectors are faster. Together
-# they have 192 KiB and gain a few percent more, as do the wider tile and more threads.
+# flight. Bytes alone do not decide: loads first has 112 KiB in flight and vectors have 32, but vectors are faster.
+# Together they have 192 KiB and gain a few percent more, as do the wider tile and more threads.
 #
 # ## Rung 4: TMA
 #
@@ -336,8 +336,8 @@ show_ladder("05.2")
 
 # %% [markdown]
 # This copy is a few percent slower than rung 3. Between tiles a block waits until TMA has read its only buffer;
-# notebook 14 has several. No copy here, torch's included, reaches the datasheet's 4.8 TB/s of an H200. torch's copy is the
-# realistic speed of light.
+# notebook 14 has several. No copy here, torch's included, reaches the datasheet's 4.8 TB/s of an H200. torch's copy is
+# the realistic speed of light.
 #
 # ## A transpose of your own
 #
