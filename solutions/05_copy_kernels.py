@@ -12,8 +12,8 @@
 # is a copy with arithmetic in the middle.
 #
 # You climb a ladder of copy kernels. All have the same entry point, a host function `copy(src, dst)` for two row-major
-# matrices. On an H200 the first rung has 0.02 of the speed of torch's copy; the third is within 2% of it. *Bandwidth*
-# on this page counts every byte twice: read once, written once.
+# matrices. On an H200 the first rung has 0.02 of the speed of torch's copy; the third is within 2% of it. Speeds here
+# count each byte twice, once read and once written.
 #
 # > **After this page you can** write coalesced copies, read a TiledCopy, and move data through shared memory, by TMA
 # > and by cp.async, with each wait in its place and without bank conflicts.
@@ -28,8 +28,7 @@ from cutlass.cute.nvgpu import CopyUniversalOp, cpasync
 from cutlass.memory import SmemAllocator
 
 from tutorlib import (
-    all_sweep_results, check, counters, explain, hardware_of, layout, memory, show_counts, show_ladder, show_mbarrier,
-    show_sweep, show_tv,
+    all_sweep_results, check, counters, explain, memory, show_counts, show_ladder, show_mbarrier, show_sweep, show_tv,
 )  # fmt: skip
 
 # %% [markdown]
@@ -140,38 +139,17 @@ show_counts(
 )  # fmt: skip
 
 # %% [markdown]
-# The naive copy touches 16 times the sectors, but takes 24 times as long. A thread returns to a sector only in its next
-# step, after it has waited for another load. By then L1 has lost the sector, so L2 must deliver it again; and device
-# memory reads 30 times the bytes.
-#
-# Rung 2 on 1 GiB, timed in turns with torch's copy of as many bytes:
-
-# %%
-show_ladder("05.1")
-
-# %% [markdown]
-# ## Bytes in flight
-#
-# Rung 2 moves no unnecessary byte, and is still far behind torch's copy: too few of its loads are in flight. The
-# compiler may not move a load above the previous step's store, because for all it knows `dst` and `src` overlap. So
-# each of an SM's 2,048 threads waits for one element of 2 bytes.
-#
-# By Little's law, bytes in flight = bandwidth × latency. From the measured speed of rung 2 the cell computes the
-# latency, and from that the bytes that it takes to read at half of the datasheet's bandwidth. (Half of a copy's bytes
-# are read.)
-
-# %%
-rungs = all_sweep_results("copy_rungs")[0]
-hardware, rung_2 = hardware_of(rungs.gpu), rungs.points[0].measurement
-in_flight = 2048 * 2  # bytes on an SM
-latency = in_flight * hardware.sms / (rung_2.gbps / 2)  # ns
-needed = hardware.bandwidth / 1e9 / 2 * latency / hardware.sms
-print(f"{rungs.gpu}, {rung_2.rate}: {latency:.0f} ns; {needed / 1024:.1f} KiB instead of {in_flight / 1024:.0f}")
-
-# %% [markdown]
-# Latency grows with the load, so about 9 KiB is the least that can be enough.
+# The naive copy touches 16 times the sectors, but takes 24 times as long. In notebook 02 the factor was 4.6, since the
+# block's other warps use the same sectors. Here only the thread itself returns to a sector, in its next step, after it
+# has waited for another load. By then L1 has lost the sector, and L2 must deliver it again. Device memory even reads 30
+# times the bytes; these counts do not show why.
 #
 # ## Rung 3: 128 bits at a time
+#
+# Rung 2 moves no unnecessary byte, and still has only about half the speed of torch's copy. Too few of its loads are in
+# flight. The compiler may not move a load above the previous step's store, because for all it knows `dst` and `src`
+# overlap. So each of an SM's 2,048 threads waits for one element of 2 bytes: 4 KiB. By Little's law, bandwidth = bytes
+# in flight / latency.
 #
 # Rung 3 differs from rung 2 in four ways: each thread moves **vectors** of 8 bf16 elements, 16 bytes; it issues **all
 # its loads before the first store**; the tile is 64×128; and 256 threads share it. **Predict:** which of the four
@@ -191,8 +169,8 @@ show_tv("((4,2),(4,4)):((32,1),(8,2))", (8, 16), "vectorized: a thread has 4 nei
 # %%
 def vectors_along_rows(atom, vector, tile, threads):
     """A TiledCopy of `threads` threads over a tile: vectors along the row, then threads, then down."""
-    lanes = tile[1] // vector
-    lay = cute.make_ordered_layout((threads // lanes, lanes), order=(1, 0))
+    per_row = tile[1] // vector  # threads side by side
+    lay = cute.make_ordered_layout((threads // per_row, per_row), order=(1, 0))
     return cute.make_tiled_copy_tv(atom, lay, cute.make_ordered_layout((1, vector), order=(1, 0)))
 
 
@@ -200,66 +178,51 @@ def vectors_along_rows(atom, vector, tile, threads):
 # - `mine = tiled.get_slice(thread)` is one thread's view. `mine.partition_S(t)` and `mine.partition_D(t)` give its part
 #   of a source and of a destination, as a tensor of shape (vector, repetitions down, repetitions across).
 # - `cute.make_fragment_like(part)` is a tensor in registers with room for each element of the part.
-# - `cute.copy(tiled, from, to, pred=mask)` copies a thread's whole part, except the vectors whose entry in the mask is
-#   False.
+# - `cute.copy(tiled, from, to)` copies a thread's whole part.
 #
-# The number of columns must be a multiple of 8: then a vector is inside or outside as a whole, and its address is a
-# multiple of 16 bytes. `inside` computes the mask from coordinates, partitioned as the data are.
+# The kernel takes whole tiles only, so it needs no predicates.
 
 # %%
 WIDE = (64, 128)
 WIDE_THREADS = 256
 
 
-def inside(coordinates, shape):
-    """For each vector of a partition (V, M, N): whether it is inside the matrix. Booleans (1, M, N)."""
-    _, down, across = coordinates.shape
-    mask = cute.make_rmem_tensor((1, down, across), cutlass.Boolean)
-    for m in range(down):
-        for n in range(across):
-            mask[0, m, n] = cute.elem_less(coordinates[0, m, n], shape)
-    return mask
-
-
 @cute.kernel
 def vectorized_kernel(src: cute.Tensor, dst: cute.Tensor, tiled: cute.TiledCopy):
     thread, _, _ = cute.arch.thread_idx()
     mine = tiled.get_slice(thread)
-    mask = inside(mine.partition_S(tile_of_block(cute.make_identity_tensor(src.shape), WIDE)), src.shape)
     from_src = mine.partition_S(tile_of_block(src, WIDE))  # (V, M, N)
     to_dst = mine.partition_D(tile_of_block(dst, WIDE))
     registers = cute.make_fragment_like(from_src)
-    cute.copy(tiled, from_src, registers, pred=mask)  # all loads
-    cute.copy(tiled, registers, to_dst, pred=mask)
+    cute.copy(tiled, from_src, registers)  # all loads
+    cute.copy(tiled, registers, to_dst)
 
 
 @cute.jit
 def vectorized(src: cute.Tensor, dst: cute.Tensor):
-    vector = 128 // src.element_type.width
-    demand(src.shape[1] % vector == 0, f"a row of {src.shape[1]} elements is not a multiple of {vector}")
+    rows, columns = src.shape
+    demand(rows % WIDE[0] == 0 and columns % WIDE[1] == 0, f"{rows}×{columns} is not made of 64×128 tiles")
     atom = cute.make_copy_atom(CopyUniversalOp(), src.element_type, num_bits_per_copy=128)
-    tiled = vectors_along_rows(atom, vector, WIDE, WIDE_THREADS)
+    tiled = vectors_along_rows(atom, 128 // src.element_type.width, WIDE, WIDE_THREADS)
     vectorized_kernel(src, dst, tiled).launch(grid=grid_for(src, WIDE), block=(WIDE_THREADS, 1, 1))
 
 
 # %% [markdown]
-# A thread has 64 bytes in flight, an SM 128 KiB. Here are the four changes, with the loads that an SM has in flight: as
-# requests, one for each load of a warp, and as bytes.
+# A thread has 64 bytes in flight, an SM 128 KiB. Here are the four changes, with the bytes that an SM's loads have in
+# flight:
 
 # %%
 table = show_sweep("copy_rungs")
-for point in rungs.points:
+for point in all_sweep_results("copy_rungs")[0].points:
     block, registers, loads, size = (point.facts[name] for name in ("threads", "registers", "loads", "bytes"))
     threads = block * memory.blocks_per_sm(memory.H100, 0, registers, block)  # on an SM; an H200's limits are the same
-    table.loc[point.name, ("in flight on an SM", "requests")] = f"{threads // 32 * loads:,}"
-    table.loc[point.name, ("in flight on an SM", "KiB")] = f"{threads * loads * size / 1024:.0f}"
+    table.loc[point.name, ("in flight", "KiB")] = f"{threads * loads * size / 1024:.0f}"
 table.fillna("")
 
 # %% [markdown]
-# Loads first or vectors, either alone, reaches 0.9 of torch's copy, since either puts more than 9 KiB in flight. Above
-# that, more bytes alone do not help: loads first has 112 KiB in flight and vectors have 32, but vectors are faster.
-# They need 64 requests where loads first needs 1,792. The wider tile and more threads each add a little. (These kernels
-# omit the predicates, so rung 2 is 1% faster than above.)
+# The first two changes bring the most: either alone reaches 0.9 of torch's copy. Both put far more than 4 KiB in
+# flight. Bytes alone do not decide: loads first has 112 KiB in flight and vectors have 32, but vectors are faster.
+# Together they have 192 KiB and gain a few percent more, as do the wider tile and more threads.
 #
 # ## Rung 4: TMA
 #
@@ -303,13 +266,14 @@ def for_tma(atom, tile, matrix):
 # |---|---|
 # | `cute.copy(load, from_src[None, n], to_tile, tma_bar_ptr=barrier)` | issues the load of tile n |
 # | `cute.copy(store, from_tile, to_dst[None, n])` | issues the store of tile n |
-# | `cp_async_bulk_commit_group()` | makes the stores issued so far a group |
+# | `cp_async_bulk_commit_group()` | makes the stores that this thread issued so far a group |
 # | `cp_async_bulk_wait_group(0, read=True)` | waits until TMA has *read* the tiles of all groups |
 # | `mbarrier_wait(barrier, parity)` | a wait as above |
 # | `mbarrier_arrive_and_expect_tx(barrier, bytes)` | an arrival that announces bytes |
 # | `with elect_one():` | one thread of the warp executes this; the others skip it |
 #
-# The two copies elect a thread by themselves: they are not called in `elect_one`.
+# The two copies elect a thread by themselves, always the same one: they are not called in `elect_one`. The other
+# threads' bulk groups are empty.
 #
 # **Exercise 05.2** (about 9 lines). A block of one warp takes three wide tiles, one below the other, from `src` to
 # `dst`: tiles `first`, `first + 1` and `first + 2`. Each passes through the same 16 KiB, with one arrival, one load and
@@ -371,36 +335,18 @@ check("05.2", tma)
 show_ladder("05.2")
 
 # %% [markdown]
-# TMA is about as fast as rung 3: once enough bytes are in flight, memory bandwidth is the limit, whichever instruction
-# requests them. No copy here, torch's included, reaches the datasheet's 4.8 TB/s of an H200. torch's copy is the
-# realistic speed of light.
+# This copy is a few percent slower than rung 3. Between tiles a block waits until TMA has read its only buffer;
+# notebook 14 has several. No copy here, torch's included, reaches the datasheet's 4.8 TB/s of an H200. torch's copy is
+# the realistic speed of light.
 #
-# ## From an empty cell: a transpose
+# ## A transpose of your own
 #
 # `dst` is now (N, M), with dst[n, m] = src[m, n], in fp32. Without shared memory, either the loads or the stores run
 # down a column. With it, a warp runs along a row of `src` and along a row of `dst`. The transpose names the same shared
 # memory by two layouts: one takes the coordinates of src's tile, (row, column), the other those of dst's.
 #
-# Stored by rows of 64, the tile is read down its columns. **Predict:** how many cycles does a 64×64 tile take in shared
-# memory, at one wavefront per cycle? And how many does device memory need, at the datasheet's bandwidth? (An H200
-# at 2 GHz.)
-
-# %%
-TURN = 64
-TURN_THREADS = 256
-
-h200 = hardware_of("NVIDIA H200")
-tile = layout(f"({TURN},{TURN}):({TURN},1)")
-column = [tile(row, 0) for row in range(32)]
-accesses = TURN * TURN // 32
-conflicted = accesses * memory.wavefronts(column, element_bytes=4)
-moved = 2 * TURN * TURN * 4  # bytes from and to device memory
-print(f"write rows {accesses} + read columns {conflicted} = {accesses + conflicted} cycles in shared memory")
-print(f"{moved / (h200.bandwidth / h200.sms) * 2e9:.0f} cycles in device memory")
-
-# %% [markdown]
-# Shared memory would be the limit, at no more than 1802/4224 = 0.43 of the datasheet's bandwidth. But the position of
-# an element inside the tile is your choice, as long as writer and reader agree.
+# Stored by rows of 64, the tile is read down its columns, and every read has a 32-way bank conflict (notebook 04). But
+# the position of an element inside the tile is your choice, as long as writer and reader agree.
 #
 # The way in is `cp.async` (sm_80). It copies 4, 8 or 16 bytes from global to shared memory directly: the thread issues
 # it and goes on.
@@ -412,28 +358,30 @@ print(f"{moved / (h200.bandwidth / h200.sms) * 2e9:.0f} cycles in device memory"
 # | `cute.arch.cp_async_commit_group()` | makes the copies that this thread has issued so far a group |
 # | `cute.arch.sync_threads()` | the block's barrier |
 #
-# **Exercise 05.3** (about 19 lines). Write `transpose_kernel(src, dst, load, store)`, for sizes that are multiples of
-# 64. `load` copies words from global to shared memory by cp.async, `store` words from shared memory to registers or
-# from registers to global memory; both cover a tile of 64×64 along its rows, with 256 threads. The kernel has no bank
-# conflict, reads and writes whole sectors, and passes one barrier. At hand: `SmemAllocator().allocate_array(dtype,
-# count)` is a pointer, `cute.make_tensor(pointer, layout)` a tensor there, `cute.make_swizzle(B, M, S)` a swizzle σ,
-# and `cute.make_composed_layout(σ, 0, L)` is σ ∘ L.
+# **Exercise 05.3** (about 14 lines). Complete `transpose_kernel`, for sizes that are multiples of 64. `load` copies
+# words from global to shared memory by cp.async, `store` words from shared memory to registers or from registers to
+# global memory; both cover a tile of 64×64 along its rows, with 256 threads. The kernel has no bank conflict, reads and
+# writes whole sectors, and passes one barrier. At hand: `SmemAllocator().allocate_array(dtype, count)` is a pointer,
+# `cute.make_tensor(pointer, layout)` a tensor there, `cute.make_swizzle(B, M, S)` a swizzle σ, and
+# `cute.make_composed_layout(σ, 0, L)` is σ ∘ L.
 
 
 # %%
-# transpose_kernel(src, dst, load, store): src (M, N):(N, 1), dst (N, M):(M, 1), fp32.
-### BEGIN SOLUTION (about 19 lines)
+TURN = 64
+TURN_THREADS = 256
+
+
 @cute.kernel
 def transpose_kernel(src: cute.Tensor, dst: cute.Tensor, load: cute.TiledCopy, store: cute.TiledCopy):
     thread, _, _ = cute.arch.thread_idx()
     across, down, _ = cute.arch.block_idx()
+    loads, stores = load.get_slice(thread), store.get_slice(thread)
+    ### BEGIN SOLUTION (about 14 lines)
     swizzle = cute.make_swizzle(5, 0, 6)
     tile_layout = cute.make_composed_layout(swizzle, 0, cute.make_layout((TURN, TURN), stride=(TURN, 1)))
     turned_layout = cute.make_composed_layout(swizzle, 0, cute.make_layout((TURN, TURN), stride=(1, TURN)))
     smem = SmemAllocator().allocate_array(src.element_type, TURN * TURN)
     tile, turned = cute.make_tensor(smem, tile_layout), cute.make_tensor(smem, turned_layout)
-
-    loads, stores = load.get_slice(thread), store.get_slice(thread)
     from_src = loads.partition_S(cute.local_tile(src, (TURN, TURN), (down, across)))
     to_dst = stores.partition_D(cute.local_tile(dst, (TURN, TURN), (across, down)))
     cute.copy(load, from_src, loads.partition_D(tile))
@@ -443,9 +391,7 @@ def transpose_kernel(src: cute.Tensor, dst: cute.Tensor, load: cute.TiledCopy, s
     registers = cute.make_fragment_like(to_dst)
     cute.copy(store, stores.partition_S(turned), registers)
     cute.copy(store, registers, to_dst)
-
-
-### END SOLUTION
+    ### END SOLUTION
 
 
 @cute.jit
@@ -463,12 +409,6 @@ def transpose(src: cute.Tensor, dst: cute.Tensor):
 check("05.3", transpose)
 
 # %% [markdown]
-# Here are your lines' wavefronts:
-
-# %%
-_ = explain("05.3", transpose, shape=(TURN, TURN))
-
-# %% [markdown]
 # Four versions of this kernel. Yours is the second row. In the last one a thread fetches 16 bytes by each cp.async,
 # reads four words down a column one by one, and stores them as 16 bytes. Its Swizzle⟨3,2,6⟩ moves groups of four
 # words, so that the 16 bytes stay together.
@@ -477,9 +417,9 @@ _ = explain("05.3", transpose, shape=(TURN, TURN))
 show_sweep("transposes")
 
 # %% [markdown]
-# Bank conflicts hold the plain layouts at 0.36 of the datasheet's bandwidth; the limit above was 0.43. Through
-# registers, the swizzle alone makes the kernel 2.3 times faster. Yours has 0.89 of torch's copy. Accesses of 16 bytes
-# close about half of that gap.
+# Through registers, the swizzle alone makes the kernel 2.3 times faster. Yours, by cp.async, is a little slower than
+# through registers. cp.async pays where threads compute while it is in flight, as in notebook 11; here they only wait.
+# Accesses of 16 bytes close about half of the gap between yours and torch's copy.
 #
 # ## What to remember
 #
