@@ -286,7 +286,7 @@ show_figure("tile_heatmap")
 
 # %% [markdown]
 # Look for three cliffs. From a depth of 64 to 128, 128×256 and 256×256 lose more than a quarter of their speed. At a
-# depth of 64, 64×128 and 128×64 have less than half of the speed of 128×128. Ask the compilers.
+# depth of 64, 64×128 and 128×64 have less than half of the speed of 128×128.
 #
 # Shared memory holds **stages**, each a buffer for one tile of A and one of B. With several, loads are in flight while
 # the tensor cores multiply. In the picture, with one stage and with two, a number is a step along K:
@@ -350,7 +350,14 @@ print("64×128×64, a block for each tile:", serialized(made.ptx) or "several wg
 #
 # </details>
 #
-# <details><summary>2. C has 140 tiles of 128×128, and the GPU 132 SMs. How much can a persistent grid gain, and what
+# <details><summary>2. C has 64×64 tiles and a wave 128 blocks. How many rows of tiles does it read in strips of
+# 8?</summary>
+#
+# A wave is 8 tiles high and 16 wide: 24.
+#
+# </details>
+#
+# <details><summary>3. C has 140 tiles of 128×128, and the GPU 132 SMs. How much can a persistent grid gain, and what
 # else would you try?</summary>
 #
 # 140 tiles are two waves, the second with 8 tiles: the SMs work 53% of the time, and a persistent grid changes nothing

@@ -103,14 +103,13 @@ show_sweep("tile_fp32")
 
 # %% [markdown]
 # Three products on tensor cores need 2.3 ms, 16% less than cuBLAS on the fp32 units, and 6.5 times as long as one
-# product: probably because threads must also load each tile, split it, and store its parts to shared memory. Notebook
-# 07's kernel takes 26 times as long as cuBLAS on the same units; this page does not explain that.
+# product: probably because threads must also load each tile, split it, and store its parts to shared memory.
 #
 # ## Split-K, for few tiles and a long K
 #
-# A 512×512 C, as in the gradient of a layer's weights, has 16 tiles of 128×128: 16 SMs walk along all of K while 116
-# idle. There is a third axis to cut: **K**. One block takes the first steps along K, another the next, and so on, each
-# with its own accumulator: **split-K**. In the picture three blocks, one color each, share a tile:
+# A 512×512 C has 16 tiles of 128×128: 16 SMs walk along all of K while 116 idle. There is a third axis to cut: **K**.
+# One block takes the first steps along K, another the next, and so on, each with its own accumulator: **split-K**. In
+# the picture three blocks, one color each, share a tile:
 
 # %%
 show_k_loop(rows=2, columns=2, steps=9, tile=(0, 1), parts=3)
@@ -323,5 +322,11 @@ show_sweep("tile_fp8", busy=TENSOR_BUSY, to_SMs=TO_SMS).iloc[[1, 2, 3, 6, 7, 8, 
 # <details><summary>2. C has 40 tiles of 128×128, K has 64 steps, and the GPU 132 SMs. How many parts?</summary>
 #
 # 132 // 40 = 3, of at most ⌈64 / 3⌉ = 22 steps.
+#
+# </details>
+#
+# <details><summary>3. A has 384 rows, 256 + 128. Do the accumulators fit?</summary>
+#
+# 384·128 over 8 warps are 192 for each thread, of at most 232 registers. Ask the compiler.
 #
 # </details>

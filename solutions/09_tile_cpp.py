@@ -372,14 +372,19 @@ print(fetching(made))
 # - The compiler can use only facts that it can prove or that you promise: aligned pointers, row strides in multiples of
 #   16 bytes, and memory that no other pointer writes. TMA needs the first two; without the third there is no pipeline.
 # - Nothing checks a promise. If it is false, the kernel may read the wrong data or crash.
-# - The compiler's remarks name the instruction for each load, store and mma, or the reason for a slower one. Read them
-#   first. They do not mention `__restrict__`.
+# - The compiler's remarks name the instruction for each load, store and mma, or the reason for a slower one.
 #
 # Next: [10](10_gemm_baseline.ipynb).
 #
 # ## Test yourself
 #
-# <details><summary>1. How can a library that multiplies by A (m, k) for any k use TMA?</summary>
+# <details><summary>1. The remarks show TMA everywhere, yet your GEMM is slow. What do you check?</summary>
+#
+# `__restrict__`, on all three pointers: the remarks do not mention it.
+#
+# </details>
+#
+# <details><summary>2. How can a library that multiplies by A (m, k) for any k use TMA?</summary>
 #
 # With two kernels, and a choice at the launch:
 #
@@ -388,7 +393,7 @@ print(fetching(made))
 #
 # </details>
 #
-# <details><summary>2. C = A·Bᵀ as in 09.2, but n may be any number. Which loads and stores can still use TMA?</summary>
+# <details><summary>3. C = A·Bᵀ as in 09.2, but n may be any number. Which loads and stores can still use TMA?</summary>
 #
 # The loads: A's and B's rows have k elements. C's rows have n, so threads store C.
 #
