@@ -247,8 +247,7 @@ show_sweep("tile_rungs")[3:]
 # - **Persistence** gains 4% at 4096 and 3% at 8192. At 2048 there are 128 tiles of 128×256, fewer than SMs, so no block
 #   has a second tile, and the gain is noise.
 # - **The best tile** depends on the size. 256×256 loads the least per operation and wins at 8192. At 2048 it makes one
-#   tile for each pair of SMs, so no second tile hides the first loads, and 128×128 wins. At 4096, the difference
-#   between these two is noise.
+#   tile for each pair of SMs, so no second tile hides the first loads, and 128×128 wins. At 4096 they tie.
 #
 # This is a good place to stop.
 #
@@ -323,7 +322,7 @@ print("64×128×64, a block for each tile:", serialized(made.ptx) or "several wg
 #   others. Two CTAs spill nothing and are faster, the figure's 557 TFLOP/s, but their 193 KiB hold only two stages.
 # - **256×256×128** does not spill, but at most two of its stages fit, where a depth of 64 has four. (In a pair, a CTA
 #   keeps half of A's tile and all of B's.) While the tensor cores read one of two stages, loads can fill only the
-#   other. With four, they can fill three.
+#   other.
 # - **64×128×64** and **128×64×64** issue one wgmma at a time, so the tensor cores idle between two of them: no other
 #   instruction may read the accumulators of a wgmma in flight, and here some do. Persistence is the cause: the last
 #   line is the kernel of 07.1 with a tile of 64×128, and its remark is gone. Probably the compiler starts the next tile
