@@ -18,7 +18,7 @@
 # > **After this page you can** write a GEMM in cuTile, order its blocks for L2, make the kernel persistent, search its
 # > configurations, and find in the compiler's report why one is slow.
 # >
-# > **It takes** about 75 minutes, on any machine. A GPU adds the speed.
+# > **It takes** about 75 minutes, on any machine.
 
 # %%
 from functools import partial
@@ -29,7 +29,7 @@ import torch
 import tutorlib.kernels.cutile as tile_gemm
 from tutorlib import (
     TMA, TensorSpec, Timeline, check, compile_cutile, device, grouped as strips, hardware_of, raster, serialized,
-    show_block_order, show_figure, show_k_loop, show_ladder, show_sweep, show_tiles, show_timeline,
+    show_block_order, show_figure, show_k_loop, show_sweep, show_tiles, show_timeline,
 )  # fmt: skip
 from tutorlib.kernels.cutile import Config, compiled
 
@@ -57,6 +57,7 @@ show_k_loop()
 # | `ct.mma(x, y, total)` | x @ y + total, for tiles of shapes (tm, tk), (tk, tn) and (tm, tn) |
 # | `ct.transpose(tile)` | moves no data here: tensor cores read a K-contiguous tile of B as it is |
 # | `ct.cdiv(n, size)` | n / size, rounded up |
+# | `tile.astype(dtype)` | the tile, converted |
 # | `a.shape`, `c.dtype` | of an array, inside the kernel |
 # | `ZERO` | the padding mode, defined above |
 
@@ -98,9 +99,9 @@ for side in (64, 128, 256):
     print(f"{side:3}×{side:<3} tile: {operations / bytes_loaded:4.0f} operations per byte")
 
 # %% [markdown]
-# No tile whose accumulators fit is large enough for memory alone to feed the tensor cores. Sharing is the answer: the
-# blocks that own a row of C's tiles read the same tiles of A. If they do so at about the same time, memory sends a tile
-# once, and L2 serves the other reads.
+# Even 256×256 has too few operations per byte, and its fp32 accumulators take 256 KiB, all of an SM's registers. But
+# tiles can be shared: the blocks that own a row of C's tiles read the same tiles of A. If they do so at about the same
+# time, memory sends a tile once, and L2 serves the other reads.
 #
 # An 8192×8192 C has 64×64 tiles of 128×128, and an H200 has 132 SMs. A block takes most of an SM's shared memory, so an
 # SM runs one at a time. Blocks start in index order, and the first 132 form a **wave**. In rung 1's grid the row index
@@ -108,8 +109,8 @@ for side in (64, 128, 256):
 # rows of B's.
 #
 # Now make the wave a rectangle, here in miniature: 16×16 tiles, 32 blocks in flight. Each color is a wave. In the
-# margins, green marks what the first wave reads: rows of A's tiles, and rows of B's. The picture draws B transposed, so
-# it calls these columns.
+# margins, green marks what the first wave reads: rows of A's tiles, and rows of B's, which the picture again draws as
+# columns.
 
 # %%
 small, in_flight = (16, 16), 32
@@ -153,17 +154,20 @@ show_sweep("tile_rungs")[:2]
 
 # %% [markdown]
 # Only 8192 gains; the differences at 2048 and 4096 are noise. At 8192, A has 134 MB, far more than an H200's L2, of
-# about 63 MB. At 4096 it has 34 MB, and L2 probably serves most reads in either order.
+# about 63 MB. At 4096 it has 34 MB, and L2 probably serves most reads in either order. Average bandwidth does not
+# explain the whole loss: 31 waves, each of about 67 rows of tiles, read 4.4 GB, which memory can deliver in 0.9 ms, and
+# the kernel takes 1.7 ms.
 #
 # ## Rung 3: the shape of a tile
 #
 # Larger tiles load less per operation. So 128×256 should beat 128×128. **Predict** its speed:
 
 # %%
-show_sweep("tile_rungs")[1:3]
+show_sweep("tile_rungs")[1:3].rename(lambda name: name.removesuffix(", spilled"))
 
 # %% [markdown]
-# The compiler's report shows why, and needs no GPU. Look at the stack:
+# The compiler's report shows why, and needs no GPU. `compiled` compiles the kernel of these rows, which rung 4 launches
+# with fewer blocks. Look at the stack:
 
 # %%
 for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:
@@ -208,9 +212,9 @@ show_tiles("a thread block for each tile", "persistent", loads="A, B", stores="C
 #
 # **Exercise 07.3** (about 9 lines). Write the kernel `persistent(a, b, c, tm, tn, tk, group)`, the last four known at
 # compile time. It runs on a one-dimensional grid of any number of blocks, `ct.num_blocks(0)` inside the kernel. Tiles
-# are numbered in the order of your `grouped`, and block i begins with tile i; at every moment the tiles in progress are
-# a wave of that order. Each tile of C is computed once, with loads and `ct.mma` as in 07.1. A GPU times it at 4096³
-# with tiles of 128×128×64, one block for each SM.
+# are numbered in the order of your `grouped`. Block i begins with tile i, and blocks that run together compute
+# consecutive tiles. Each tile of C is computed once, with loads and `ct.mma` as in 07.1. A GPU times it at 4096³ with
+# tiles of 128×128×64, one block for each SM.
 
 
 # %%
@@ -233,7 +237,7 @@ def persistent(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Const
 check("07.3", persistent)
 
 # %% [markdown]
-# The first row is not persistent; 256×256 has one block for two SMs:
+# The first row is not persistent; 256×256 has one block for each pair of SMs:
 
 # %%
 show_sweep("tile_rungs")[3:]
@@ -243,7 +247,7 @@ show_sweep("tile_rungs")[3:]
 # - **Persistence** gains 4% at 4096 and 3% at 8192. At 2048 there are 128 tiles of 128×256, fewer than SMs, so no block
 #   has a second tile, and the gain is noise.
 # - **The best tile** depends on the size. 256×256 loads the least per operation and wins at 8192. At 2048 it makes one
-#   tile for each pair of SMs, so no second tile hides the first loads, and 128×128 wins.
+#   tile for each pair of SMs, so no second tile hides the first loads, and 128×128 wins. At 4096 they tie.
 #
 # This is a good place to stop.
 #
@@ -281,7 +285,7 @@ show_figure("tile_heatmap")
 
 # %% [markdown]
 # Look for three cliffs. From a depth of 64 to 128, 128×256 and 256×256 lose more than a quarter of their speed. At a
-# depth of 64, 64×128 has less than half of the speed of 128×128. Ask the compilers.
+# depth of 64, 64×128 and 128×64 have less than half of the speed of 128×128.
 #
 # Shared memory holds **stages**, each a buffer for one tile of A and one of B. With several, loads are in flight while
 # the tensor cores multiply. In the picture, with one stage and with two, a number is a step along K:
@@ -297,8 +301,9 @@ show_timeline(*(Timeline(stages, latency=4, transfer=1, compute=2, tiles=6) for 
 eight, pair = {"num_worker_warps": 8}, {"num_ctas": 2, "num_worker_warps": 8}
 cliffs = [
     *(Config(128, 256, depth, **eight) for depth in (64, 128)),
+    Config(128, 256, 128, **pair),
     *(Config(256, 256, depth, **pair) for depth in (64, 128)),
-    *(Config(rows, 128, 64) for rows in (128, 64)),
+    *(Config(*tile, 64) for tile in [(128, 128), (64, 128), (128, 64)]),
 ]
 for config in cliffs:
     made, stage = compiled(config), (config.tm // config.num_ctas + config.tn) * config.tk * 2 // 1024
@@ -314,22 +319,15 @@ print("64×128×64, a block for each tile:", serialized(made.ptx) or "several wg
 # %% [markdown]
 # - **128×256×128** with one CTA spills, though it has 128 accumulators per thread, as at a depth of 64. The 168
 #   registers are those at the launch; consumers later get 232 (notebook 08), so a deeper step needs more than 104
-#   others. With two CTAs `compiled` reports no stack, but its 193 KiB hold only two stages of 80 KiB: the figure's 557
-#   TFLOP/s.
+#   others. Two CTAs spill nothing and are faster, the figure's 557 TFLOP/s, but their 193 KiB hold only two stages.
 # - **256×256×128** does not spill, but at most two of its stages fit, where a depth of 64 has four. (In a pair, a CTA
 #   keeps half of A's tile and all of B's.) While the tensor cores read one of two stages, loads can fill only the
-#   other. With four, they can fill three.
-# - **64×128×64** issues one wgmma at a time, so the tensor cores idle between two of them: no other instruction may
-#   read the accumulators of a wgmma in flight, and here some do. Persistence is the cause: the last line is the kernel
-#   of 07.1 with the same tile, and its remark is gone. Probably the compiler starts the next tile in a second set of
-#   accumulators while it stores the first.
+#   other.
+# - **64×128×64** and **128×64×64** issue one wgmma at a time, so the tensor cores idle between two of them: no other
+#   instruction may read the accumulators of a wgmma in flight, and here some do. Persistence is the cause: the last
+#   line is the kernel of 07.1 with a tile of 64×128, and its remark is gone. Probably the compiler starts the next tile
+#   in a second set of accumulators while it stores the first.
 #
-# The times that `check` measured for the solutions on two GPUs, each beside cuBLAS on the same GPU:
-
-# %%
-show_ladder("07")
-
-# %% [markdown]
 # ## What to remember
 #
 # - A block owns a tile of C, walks along K and stores once. The accumulator is fp32 until the store.

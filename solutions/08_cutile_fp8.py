@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 72
+#     minutes: 74
 #     summary: GEMMs that are not square bf16, with fp32 through the tensor cores, split-K, and FP8 with 320 rows.
 # ---
 
@@ -16,7 +16,7 @@
 # > has too few tiles, keep a block's accumulators in registers when no power of two fits, and read the report of each
 # > compiler in the chain.
 # >
-# > **It takes** about 72 minutes, in two sittings, on any machine. A GPU adds the speed, a Hopper that of FP8.
+# > **It takes** about 74 minutes, in two sittings, on any machine.
 
 # %%
 import cuda.tile as ct
@@ -41,9 +41,9 @@ h200 = hardware_of("NVIDIA H200")
 # The cast rounds each operand by at most one part in 2¹¹, 4.9e-04. Products of tf32 numbers are exact.
 #
 # **Exercise 08.1** (about 6 lines). Complete the loop of `gemm_fp32`: C = A·Bᵀ for fp32 matrices, all products on the
-# tensor cores, in tf32. Of each product x·y no more than about 2⁻²² may be lost. The budget: in each step along K,
-# `ct.mma` multiplies at most three times. `x` and `y` are fp32 tiles, (tm, tk) and (tk, tn), and fp32 tiles can be
-# added and subtracted. (`ct.ByTarget` sets a hint for one architecture.)
+# tensor cores, in tf32. Each product may lose about 2⁻²² of its size. The budget: in each step along K, `ct.mma`
+# multiplies at most three times. `x` and `y` are fp32 tiles, (tm, tk) and (tk, tn), and fp32 tiles can be added and
+# subtracted. (`ct.ByTarget` sets a hint for one architecture.)
 
 
 # %%
@@ -92,26 +92,24 @@ for k in (64, 1024):
         print(f"K = {k:4}, {name:11} {(c - exact).norm() / exact.norm():.1e}")
 
 # %% [markdown]
-# One product keeps three decimal digits at either K. With three, the cast no longer dominates: at K = 64, the error is
-# 3.4 times that of fp32. But on a Hopper it grows 19 times to K = 1024, and fp32's by less than half. A likely reason:
-# fp32 units round each sum, but tensor cores truncate toward zero, so their errors share a sign and add up. (Without a
-# GPU the cell rounds.) For a long K, add the results of shorter runs in fp32 registers. The speed at 4096³, beside
-# cuBLAS's tf32:
+# One product keeps three decimal digits at either K. With three, the cast no longer dominates. But on an H200 the error
+# of three products was about 3 times that of fp32 at K = 64, and almost 50 times at K = 1024. (Without a GPU, the cell
+# rounds each sum, so it shows neither.) A likely reason: fp32 units round each sum, but tensor cores truncate toward
+# zero, so their errors share a sign and add up. For a long K, add the results of shorter runs in fp32 registers. The
+# speed at 4096³, beside cuBLAS's tf32:
 
 # %%
 show_sweep("tile_fp32")
 
 # %% [markdown]
 # Three products on tensor cores need 2.3 ms, 16% less than cuBLAS on the fp32 units, and 6.5 times as long as one
-# product: probably because threads must also load each tile, split it, and store its parts to shared memory. Notebook
-# 07's kernel takes 26 times as long as cuBLAS on the same units; this page does not explain that.
-
-# %% [markdown]
+# product: probably because threads must also load each tile, split it, and store its parts to shared memory.
+#
 # ## Split-K, for few tiles and a long K
 #
-# A 512×512 C, as in the gradient of a layer's weights, has 16 tiles of 128×128: 16 SMs walk along all of K while 116
-# idle. There is a third axis to cut: **K**. One block takes the first steps along K, another the next, and so on, each
-# with its own accumulator: **split-K**. In the picture three blocks, one color each, share a tile:
+# A 512×512 C has 16 tiles of 128×128: 16 SMs walk along all of K while 116 idle. There is a third axis to cut: **K**.
+# One block takes the first steps along K, another the next, and so on, each with its own accumulator: **split-K**. In
+# the picture three blocks, one color each, share a tile:
 
 # %%
 show_k_loop(rows=2, columns=2, steps=9, tile=(0, 1), parts=3)
@@ -126,7 +124,7 @@ show_k_loop(rows=2, columns=2, steps=9, tile=(0, 1), parts=3)
 #
 # **Exercise 08.2** (about 3 lines). Complete the kernel of the first pass: which steps does a block take? `parts` has
 # the shape (S, M, N) and is fp32; the grid is (tiles of M, tiles of N, S). The steps along K are divided into S runs of
-# equal length, rounded up. S may be any number.
+# equal length, rounded up. S may be any number. As in Python, `range(9, 8)` is empty.
 
 
 # %%
@@ -164,13 +162,13 @@ for swept in all_sweep_results("split_k"):
         print(point.name, *(f"{name.removesuffix('_us')} {us:.1f} µs" for name, us in point.facts.items()), sep=", ")
 
 # %% [markdown]
-# 8 parts are best: 63 µs in place of 307, 4.9 times as fast, not 8 times: the first pass takes 53 µs, the second 11.
-# With 16 parts an SM executes as many steps, but in two waves: the first pass takes 61 µs, and the second 26. So start
-# with the largest number of parts for which parts × tiles ≤ SMs, and time fewer.
+# 8 parts are best: 4.9 times as fast as 1 part, not 8 times. The first pass takes 53 µs, the second 11. With 16 parts
+# an SM executes as many steps, but in two waves: the first pass takes 61 µs, and the second 26. So start with the
+# largest number of parts for which parts × tiles ≤ SMs, and time fewer.
 #
 # Atomic additions lose all of the gain. By default cuTile's are `acq_rel`: each of a thread's 128 additions also orders
 # the memory accesses around it. Sums need no order. With `memory_order=ct.MemoryOrder.RELAXED` the kernel takes 70 µs
-# in place of 305. That is still longer than both passes, and the zeros and the conversion to bf16 add 8 µs.
+# in place of 305. That is still longer than the two passes of 8 parts, and the zeros and the conversion to bf16 add 8.
 #
 # This is a good place to stop.
 #
@@ -182,26 +180,31 @@ for swept in all_sweep_results("split_k"):
 # technical report). So by default cuTile adds the result of each step along K to accumulators in ordinary fp32
 # registers. `ct.mma(..., use_fast_acc=True)`, **fast accumulation**, leaves all additions to the tensor cores. The
 # cuBLASLt of this page is asked for it, too. The table has two tiles with both settings on an H200: the time, the error
-# of C relative to the exact product of the fp8 matrices, for `randn` and for `rand`, and a block's shared memory. The
-# last line is the error of rounding A and B to fp8 in the first place. **Predict:** for which of `randn` and `rand`,
-# numbers between 0 and 1, may you use fast accumulation?
+# of C relative to the exact product of the fp8 matrices, for `randn` and for `rand`, a thread's stack, and a block's
+# shared memory. The last line is the error of rounding A and B to fp8 in the first place. **Predict:** for which of
+# `randn` and `rand`, numbers between 0 and 1, may you use fast accumulation?
 
 # %%
 for swept in all_sweep_results("fp8_accumulation"):
-    print(f"{swept.gpu}, {swept.date}; errors of randn and of rand, shared memory")
+    print(f"{swept.gpu}, {swept.date}; errors of randn and of rand, stack, shared memory")
     for point in swept.points[:4]:
         found, us = point.facts, point.measurement.median_us
-        print(f"{point.name:39} {us:6.1f} µs  {found['randn']:.1e}  {found['rand']:.1e}  {found['smem_bytes']:,} bytes")
+        print(
+            f"{point.name:39} {us:6.1f} µs  {found['randn']:.1e}  {found['rand']:.1e}  "
+            f"{found['stack_bytes']:2} bytes  {found['smem_bytes']:7,} bytes"
+        )
     print(f"A and B rounded to fp8 {found['randn, A and B rounded']:35.1e}  {found['rand, A and B rounded']:.1e}")
 
 # %% [markdown]
-# A stage of 128×128 takes 32 KiB, and the tile of C, kept for its store, another 32. Fast accumulation leaves room for
-# five stages in place of one, and the kernel takes 164 µs in place of 403. With two smaller blocks on an SM, the
-# difference is within the spread.
+# A stage of 128×128 takes 32 KiB, and the tile of C, kept for its store, another 32. Without fast accumulation a thread
+# needs two sets of 128 accumulators, more than its 255 registers: its report has a stack, and room for only one stage.
+# (The report does not say why tileiras allocates no more.) With fast accumulation there are five stages, and the kernel
+# takes 164 µs in place of 403. At 64×128 two sets of 64 fit; there both settings have the same shared memory, and their
+# times differ by no more than the spread.
 #
-# For `randn`, with a mean of 0, rounding A and B costs 20 times as much as fast accumulation. So it is allowed here,
-# and in the check. For the positive numbers of `rand` it loses 12% of the result, 240 times as much as rounding A and
-# B: probably because the sum grows, and each addition cuts off what is below its last bit.
+# For `randn`, with a mean of 0, rounding A and B costs 20 times as much as fast accumulation, so fast accumulation is
+# allowed here and in the check. For the positive numbers of `rand` it loses 12% of the result, 240 times as much as
+# rounding A and B: probably because the sum grows, and each addition cuts off what is below its last bit.
 #
 # **Powers of two.** 320 is not one. With tiles of 128 rows, a sixth of the work is padding. Tiles of 64 rows need none,
 # but load B, a hundred times larger than A, five times. The cell prints the bytes that move from L2 to the SMs, padding
@@ -209,7 +212,7 @@ for swept in all_sweep_results("fp8_accumulation"):
 
 # %%
 rows, columns, depth = 320, 32576, 7168
-for tm, tn in [(64, 128), (64, 256), (128, 128), (128, 256), (320, 128)]:
+for tm, tn in [(64, 256), (128, 256), (320, 128)]:
     down, across = -(-rows // tm), -(-columns // tn)
     loaded = down * across * (tm + tn) * depth
     waves = -(-down * across // h200.sms)
@@ -221,13 +224,13 @@ for tm, tn in [(64, 128), (64, 256), (128, 128), (128, 256), (320, 128)]:
 # than one accumulator, and 320 is 256 + 64: two accumulators, two tiles of A, and one tile of B (a **slab**), loaded
 # once and used twice.
 #
-# The first operand of `ct.mma` may be A or B. Eight consumer warps are two **warpgroups**; each takes 64 rows of the
-# first operand and up to 256 columns of the second. B's slab of 128 rows gives each warpgroup 64; A's tile of 64 rows
-# would leave one idle. So we take B first: the result is a tile of Cᵀ.
+# Either A's tile or B's may be the first operand of `ct.mma`. Eight consumer warps are two **warpgroups**; each takes
+# 64 rows of the first operand and up to 256 columns of the second. B's slab of 128 rows gives each warpgroup 64; A's
+# tile of 64 rows would leave one idle. So we take B first: the result is a tile of Cᵀ.
 #
 # Do the accumulators fit? 320·128 over 8 warps are 160 per thread. At the launch each of 384 threads has 168 registers;
 # later the threads that load keep 32 and the others get 232 (`setmaxnreg` in the PTX). `cutile.slabs` is this kernel.
-# Its last five arguments: accumulators that start from 0, no latency hints, stores by TMA.
+# Its last four arguments: accumulators that start from 0, two latency hints (none), and stores by TMA.
 
 # %%
 skinny = [TensorSpec((320, 7168), "e4m3"), TensorSpec((32576, 7168), "e4m3"), TensorSpec((320, 32576), "bf16")]
@@ -237,9 +240,9 @@ print(made.ptx.count("wgmma.mma_async"), "wgmma,", made.ptx.count("selp.b32"), "
 
 # %% [markdown]
 # It spills. Two compilers share the work: tileiras compiles cuTile's Tile IR to PTX, and ptxas compiles the PTX to
-# machine code. tileiras knows that the accumulators start from zero, and treats a slab's first step as a special one:
-# in each step, about 160 selects (`selp`) choose between the accumulators and a second set of registers. Two sets are
-# 160 + 160 registers, more than 232.
+# machine code. tileiras knows that the accumulators start from zero, and probably treats a slab's first step as a
+# special one: the PTX has about as many selects (`selp`) as a thread has accumulators, enough to choose between these
+# and a second set. Two sets are 160 + 160 registers, more than 232.
 #
 # **Exercise 08.3** (about 12 lines). From an empty cell: write the kernel `gemm_fp8(a, b, c, tn, tk)` for 256 < M ≤
 # 320, with eight consumer warps on Hopper. It runs on a one-dimensional grid of any number of blocks, which share B's
@@ -253,8 +256,9 @@ print(made.ptx.count("wgmma.mma_async"), "wgmma,", made.ptx.count("selp.b32"), "
 # | `ct.store(…, allow_tma=False)` | a store by TMA takes shared memory from the loop's stages |
 #
 # How do you hide from tileiras that the accumulators start from zero? It sees through `ct.bid(0) * 0`, but it compiles
-# a kernel before there is a grid. (cuda-tile 1.7.0, tileiras 13.4.) Your own kernel's report:
-# `print(compile_cutile(gemm_fp8, [*skinny, 128, 128], "sm_90"))`.
+# a kernel before there is a grid. (cuda-tile 1.7.0, tileiras 13.4.)
+#
+# To see your own kernel's report: `print(compile_cutile(gemm_fp8, [*skinny, 128, 128], "sm_90"))`.
 
 
 # %%
@@ -321,8 +325,8 @@ show_sweep("tile_fp8", busy=TENSOR_BUSY, to_SMs=TO_SMS).iloc[[1, 2, 3, 6, 7, 8, 
 #
 # </details>
 #
-# <details><summary>3. A has 384 rows. Which tiles would a block keep? Do they fit?</summary>
+# <details><summary>3. A has 384 rows, 256 + 128. Do the accumulators fit?</summary>
 #
-# 256 + 128. 384·128 accumulators over 8 warps are 192 for each thread, of at most 232 registers. Ask the compiler.
+# 384·128 over 8 warps are 192 for each thread, of at most 232 registers. Ask the compiler.
 #
 # </details>

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 60
+#     minutes: 65
 #     summary: The same kernels in C++, where the compiler knows only the facts that you promise it.
 # ---
 
@@ -15,7 +15,7 @@
 # This page is about one difference. When Python launches a cuTile kernel, it first inspects your tensors and passes
 # facts to the compiler: this pointer is a multiple of 16 bytes, and so is that stride. A C++ kernel is compiled before
 # any tensor exists, so **you** state those facts in the source. A GEMM that states none is correct, and on an H200 it
-# runs at 5% of cuBLAS's speed. With the same facts it is as fast as in Python; a table at the end compares both.
+# runs at 5% of cuBLAS's speed. With the same facts it is as fast as in Python; a table below compares both.
 #
 # Each answer is a Python function that returns C++ source. `check` compiles it with the `nvcc` of this course (13.4),
 # inspects the code, and runs it, or simulates it if there is no GPU. All you must install is a C++ compiler, which
@@ -24,7 +24,7 @@
 # > **After this page you can** write a tile kernel in C++, find in the compiler's remarks and its code which fact it
 # > lacks, and promise no more than is true.
 # >
-# > **It takes** about 60 minutes, on any machine with a C++ compiler. A GPU adds the speed.
+# > **It takes** about 65 minutes, on any machine with a C++ compiler.
 
 # %%
 import re
@@ -39,8 +39,7 @@ from tutorlib import (
 from tutorlib.kernels.cpp import PROMISES, SILENT, Variant
 
 # %% [markdown]
-# See what Python's facts do: we compile the kernel of 07.1 for rows of 8,192 bytes, then for 8,184 bytes, not a
-# multiple of 16.
+# To see what these facts do, compile 07.1's kernel for rows of 8,192 bytes, then of 8,184, not a multiple of 16.
 
 # %%
 from tutorlib.kernels.cutile import plain
@@ -54,10 +53,9 @@ for k in (4096, 4092):
 # %% [markdown]
 # Without the fact about the stride, threads copy element by element.
 #
-# ## A whole kernel
+# ## A whole program
 #
-# - `__tile_global__` is the C++ counterpart of `@ct.kernel`. The parameters are plain pointers and numbers. The course
-#   puts the includes in front, and `namespace ct = cuda::tiles;`.
+# - `__tile_global__` is the C++ counterpart of `@ct.kernel`. The parameters are plain pointers and numbers.
 # - A **`tensor_span`** is a pointer with a shape, `ct::extents`, row-major unless you say otherwise. In Python the
 #   array knew its shape; here you state it.
 # - A **`partition_view`** cuts the span into tiles of one `ct::shape`. `1024_ic` is a compile-time constant; tile sizes
@@ -66,27 +64,41 @@ for k in (4096, 4092):
 #   drops elements outside the span. With the plain `load` and `store` you promise that the tile is entirely inside the
 #   span; nothing verifies that.
 #
-# In C++ the launch is `vector_add<<<blocks, 1>>>(a, b, c, n)`. It asks for **tile blocks** of 1 thread, but the
-# compiler decides how many threads a block has. `run_cpp` launches the kernel from Python.
+# `<<<blocks, 1>>>` asks for **tile blocks** of 1 thread, but the compiler decides how many threads a block has. Saved
+# as `add.cu`, the program is built with `nvcc -std=c++20 --enable-tile -arch sm_90 -o add add.cu`. Here `run_cpp`
+# launches its kernel from Python, and no later source needs the includes, the two lines below them, or a `main`.
 
 
 # %%
-def vector_add():
-    return r"""
-    __tile_global__ void vector_add(const float* a, const float* b, float* c, int n) {
-        auto A = ct::partition_view{ct::tensor_span{a, ct::extents{n}}, ct::shape{1024_ic}};
-        auto B = ct::partition_view{ct::tensor_span{b, ct::extents{n}}, ct::shape{1024_ic}};
-        auto C = ct::partition_view{ct::tensor_span{c, ct::extents{n}}, ct::shape{1024_ic}};
-        int i = ct::bid().x;
-        C.store_masked(A.load_masked(i) + B.load_masked(i), i);
-    }
-    """
+ADD = r"""
+#include <cstdio>
+#include <cuda_tile.h>
+namespace ct = cuda::tiles;
+using namespace ct::literals;
 
+__tile_global__ void vector_add(const float* a, const float* b, float* c, int n) {
+    auto A = ct::partition_view{ct::tensor_span{a, ct::extents{n}}, ct::shape{1024_ic}};
+    auto B = ct::partition_view{ct::tensor_span{b, ct::extents{n}}, ct::shape{1024_ic}};
+    auto C = ct::partition_view{ct::tensor_span{c, ct::extents{n}}, ct::shape{1024_ic}};
+    int i = ct::bid().x;
+    C.store_masked(A.load_masked(i) + B.load_masked(i), i);
+}
 
+int main() {
+    int n = 5000;
+    float *a, *b, *c;
+    for (float** array : {&a, &b, &c})
+        if (cudaMallocManaged(array, n * sizeof(float))) return 1;
+    for (int i = 0; i < n; i++) a[i] = i, b[i] = 2 * i;
+    vector_add<<<(n + 1023) / 1024, 1>>>(a, b, c, n);
+    if (cudaDeviceSynchronize()) return 1;
+    printf("c[4999] is %g\n", c[4999]);
+}
+"""
 place = "cuda" if torch.cuda.is_available() else "cpu"
 a, b = torch.randn(5000, device=place), torch.randn(5000, device=place)
 c = torch.full_like(a, torch.nan)
-if run_cpp(vector_add(), (5,), a, b, c, len(c)):  # 5 blocks of 1,024 elements
+if run_cpp(ADD, (5,), a, b, c, len(c)):  # 5 blocks of 1,024 elements
     print("c is a + b:", torch.equal(c, a + b))
 
 # %% [markdown]
@@ -151,7 +163,7 @@ check("09.1", first_gemm)
 #
 # B's m rows: C is wrong when n > m, and loads may leave B when n < m. k / 64: when 64 does not divide k. `A.load`: once
 # the steps are right, it reads past A's columns at such k; past its rows, when 128 does not divide m. The addition
-# outside the mma: at no size; it is only slower.
+# outside the mma: at no size; C is right, but the threads do additions that the tensor cores could do.
 #
 # </details>
 #
@@ -195,9 +207,9 @@ print(compile_cpp(Variant(restrict=False, divisible=0).source).remarked)
 #
 # ## The promise that no remark asks for
 #
-# With both promises every remark says TMA, and yet the kernel reaches only 22% of cuBLAS's speed. The compiler gives
-# the loads to producer warps. `fetching` lists the waits and loads of their loop; *wait for it* waits at the mbarrier
-# of the load just issued.
+# With both promises every remark below says TMA, and yet the kernel reaches only 22% of cuBLAS's speed. The compiler
+# gives the loads to producer warps. `fetching` lists the waits and loads of their loop; *wait for it* waits at the
+# mbarrier of the load just issued.
 
 
 # %%
@@ -215,22 +227,23 @@ def fetching(compiled):
 
 
 made = compile_cpp(Variant(restrict=False).source)
+print(made.remarked)
 print(f"{made.smem_bytes // 1024} KiB of shared memory: {fetching(made)}")
 
 # %% [markdown]
 # The kernel has room for five stages of 32 KiB and for the tile of C, but it waits until each load has arrived before
-# it issues the next. The lower loop in the picture waits only until a buffer is free. A number is a step, its two loads
-# drawn as one. The ticks are chosen so that the percentages resemble the 20.9 and 86.5 measured below. **Predict:**
-# which fact about a, b and c does the compiler lack?
+# it issues the next. The lower loop in the picture waits only until a buffer is free. The picture is a model: a number
+# is a step, its two loads and their waits are drawn as one, and the ticks are chosen so that the percentages resemble
+# the 20.9 and 86.5 measured below. **Predict:** which fact about a, b and c does the compiler lack?
 
 # %%
 show_timeline(*(Timeline(5, latency=8, transfer=1, compute=2, tiles=8, one_by_one=slow) for slow in (True, False)))
 
 # %% [markdown]
 # C's memory could overlap with A's or B's. The third promise excludes it, a keyword after a pointer's type, as in
-# `const bf16* __restrict__ a`: memory that the kernel accesses through this pointer is written through no other. The
-# only store comes after the loop, so no load needs to wait; this compiler waits all the same. Which pointers need the
-# keyword?
+# `const bf16* __restrict__ a`: while the kernel runs, no other pointer writes the memory that this one accesses. In
+# fact no load needs to wait, since the only store comes after the loop, but this compiler does not use that. Which
+# pointers need the keyword?
 
 # %%
 for pointers in ("c", "ab", "abc"):
@@ -261,27 +274,22 @@ check("09.2", gemm)
 # %% [markdown]
 # ## The value of each promise
 #
-# The table is for 4096³ in bf16. A "+" adds a promise to the line above; each of the last three is the kernel of the
-# line "+ `__restrict__`" with one change. Nsight Compute counted two columns in separate runs, so do not multiply them
-# by the µs: *threads* is the block size, *tensor* the percentage of an SM's cycles in which its tensor cores work.
-# **Predict**: how much time do masks cost when TMA does the masking, and how much do compile-time sizes save?
+# The table is for 4096³ in bf16. A "+" adds a promise to the line above; each of the three indented lines is the kernel
+# of the line "+ `__restrict__`" with one change. Nsight Compute counted two columns in separate runs, so do not
+# multiply them by the µs: *threads* is the block size, *tensor* the percentage of an SM's cycles in which its tensor
+# cores work. **Predict**: how much time do masks cost when TMA does the masking, and how much do compile-time sizes
+# save?
 
 # %%
 race(PROMISES, "cpp_promises", threads=BLOCK_SIZE, tensor=TENSOR_BUSY)
-
-# %%
-for name in list(PROMISES)[:6]:
-    made = compile_cpp(PROMISES[name].source)
-    counts = [f"{made.ptx.count(word):3} {word}" for word in ("ld.global.b16", "cp.async.ca")]
-    print(f"{name:24} {', '.join(counts)}; {fetching(made)}")
 
 # %% [markdown]
 # Alone, `__restrict__` gains nothing, and alignment 8%: the threads still load elements of 2 bytes one by one.
 # Alignment and multiples of 8 together bring TMA, and `__restrict__` then makes the kernel four times as fast.
 #
-# Multiples of 4 are too weak for TMA, but let the threads copy 8 bytes at once by `cp.async`. That kernel is 2.5 times
-# as fast as TMA without a pipeline. Python does not pass this fact: in the first cell, at K = 4092, the threads load
-# element by element. Masks cost nothing, and compile-time sizes gain nothing.
+# Multiples of 4 are too weak for TMA, but let the threads copy 8 bytes at once by `cp.async` (160 in its PTX). That
+# kernel is 2.5 times as fast as TMA without a pipeline. Python passes only "a multiple of 16 bytes", not "of 8": in the
+# first cell, at K = 4092, the threads load element by element. Masks cost nothing, and compile-time sizes gain nothing.
 #
 # ## The same kernels in both languages
 #
@@ -317,9 +325,9 @@ pandas.DataFrame(columns, index=list(rungs))
 # All are row-major.
 #
 # **Exercise 09.3** (about 17 lines). From an empty cell: write `gradient()`, which returns the source of this kernel,
-# with the parameters and the grid of 09.2. There may be any number of tokens; m and n are multiples of 8. TMA carries
-# every load and every store, no load is waited for right after it is issued, and the tensor cores do all of the
-# additions. Promise nothing that can be false.
+# with the parameters and the grid of 09.2. k may be any positive number; m and n are multiples of 8. TMA carries every
+# load and every store, no load is waited for right after it is issued, and the tensor cores do all of the additions.
+# Promise nothing that can be false. (wgmma can read either operand transposed.)
 
 
 # %%
@@ -355,32 +363,33 @@ print(made.remarked)
 print(fetching(made))
 
 # %% [markdown]
-# A's rows and B's rows are m and n elements long, so these are the strides; k only counts steps, and the mask handles
-# the last one. A tile of 64×128 takes two loads by TMA, which copies rows of at most 128 bytes into a swizzled tile.
+# A's rows and B's rows are m and n elements long, so these are the strides; k is only the number of rows, and the mask
+# handles the last step. A tile of 64×128 takes two loads by TMA, which copies rows of at most 128 bytes into a swizzled
+# tile.
 #
 # ## What to remember
 #
 # - The compiler can use only facts that it can prove or that you promise: aligned pointers, row strides in multiples of
 #   16 bytes, and memory that no other pointer writes. TMA needs the first two; without the third there is no pipeline.
 # - Nothing checks a promise. If it is false, the kernel may read the wrong data or crash.
-# - The compiler's remarks name the instruction for each load, store and mma, or the reason for a slower one. Read them
-#   first. They do not mention `__restrict__`.
+# - The compiler's remarks name the instruction for each load, store and mma, or the reason for a slower one.
 #
 # Next: [10](10_gemm_baseline.ipynb).
 #
 # ## Test yourself
 #
-# <details><summary>1. Your GEMM promises aligned pointers and multiples of 8, and the remarks show TMA everywhere. It
-# runs far below cuBLAS's speed. What do you check?</summary>
+# <details><summary>1. The remarks show TMA everywhere, yet your GEMM is slow. What do you check?</summary>
 #
-# `__restrict__`: the remarks do not mention it. Unless all three pointers have it, this compiler makes a kernel that
-# waits for each load before it issues the next.
+# `__restrict__`, on all three pointers: the remarks do not mention it.
 #
 # </details>
 #
 # <details><summary>2. How can a library that multiplies by A (m, k) for any k use TMA?</summary>
 #
-# With two kernels: it launches the one with promises only where they hold.
+# With two kernels, and a choice at the launch:
+#
+#     if (k % 8 == 0) promising<<<grid, 1>>>(a, b, c, m, n, k);
+#     else general<<<grid, 1>>>(a, b, c, m, n, k);
 #
 # </details>
 #
