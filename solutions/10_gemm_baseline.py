@@ -10,7 +10,7 @@
 #
 # This page builds a GEMM, C = A · Bᵀ, which the pages after it make faster. A is (M, K), B is (N, K), C is (M, N), all
 # row-major bf16, accumulated in fp32. The entry point is `gemm(a, b, c)`. On an H200 at 4096³ it reaches 395 TFLOP/s,
-# about half of cuBLAS's speed; the page ends with a count that explains it.
+# about half of cuBLAS's speed; the page ends with a count of its tensor cores' idle time.
 #
 # > **After this page you can** derive ldmatrix's addresses from a fragment, write a main loop whose barriers you can
 # > defend, permute an operand so that stores fill whole sectors, and write a GEMM that is right at every edge.
@@ -37,15 +37,15 @@ from tutorlib.kernels.ampere import GemmConfig, Steps, main_loops as course, mak
 # Each thread block computes one tile of C. It walks along K in steps; in each step it loads a tile of A and a tile of B
 # and multiplies them. For each index along K, a block with a tile of m×n performs 2·m·n operations on 2·(m+n) bytes:
 # m·n/(m+n) operations per byte, its **arithmetic intensity**. With a tile of 128×128 that is 64. A kernel of mma.sync
-# alone reached 623 TFLOP/s on an H200: 130 operations in the time that a byte takes from its memory. So L2 must serve
-# half of the loads.
+# alone reached 623 TFLOP/s on an H200. In the time in which its memory delivers a byte, it performs 130 operations. So
+# L2 must serve half of the loads.
 #
 # The tile is 64 long along K: a row of it is 128 bytes, one cache line, and spans all 32 banks once. Pages 10 to 13
 # follow Eric Schreiber's ladder of kernels ([Demystifying
 # CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a)).
 #
 # CuTe's names say where a tensor is: `g` for the block's tile in global memory, `s` for shared memory, `r` for
-# registers. Read `tCrA` as a thread's part (`t`), divided for the multiplication (`C`), in registers (`r`), of A.
+# registers. `tCrA`: this thread's part (`t`) of A, partitioned for the multiplication (`C`), in registers (`r`).
 #
 # A's tile goes from `gA` to `sA` by cp.async, from there to `tCrA` by ldmatrix, and mma.sync multiplies it into the
 # accumulators, `tCrC`. Here are the first 16 rows of the tile before cp.async and after it. A cell is 16 bytes, which
@@ -185,7 +185,8 @@ pattern = "((4,8,2,2),((2,2),(1,2))):((64,1,16,256),((32,8),(0,512)))"  # (threa
 show_warps(pattern, (32, 32), (128, 128))
 
 # %% [markdown]
-# In a pattern each warp has two atoms along N, because one `ldmatrix.x4` brings 16 rows of B.
+# In a pattern each warp has two atoms along N, because one `ldmatrix.x4` brings 16 rows of B. Here they are not
+# neighbors as in 10.1, but two groups of eight, 16 rows apart.
 #
 # ## Permute the view, not the data
 #
@@ -206,9 +207,10 @@ show_columns(("value", "lane", "warp", "atom"))
 # along N), *atom* (4 that become one vector) and *rest* (how often all of that repeats in the tile). The layout maps
 # these digits to a column in memory.
 #
-# **Exercise 10.3** (about 2 lines). Write `columns(warps, tile_n)`: the layout, `cute.make_layout(shape, stride=…)`,
-# of shape `(2, 4, warps, 4, tile_n // (32 * warps))`. Find the strides from two demands: a lane's values in four
-# consecutive atoms are eight neighbors, and one store of all lanes writes whole sectors.
+# **Exercise 10.3** (about 2 lines). Write `columns(warps, tile_n)`: the layout, `cute.make_layout(shape, stride=…)`, of
+# shape `(2, 4, warps, 4, tile_n // (32 * warps))`. Find the strides from two demands: a lane's values in four
+# consecutive atoms are eight neighbors, and one store of all lanes writes whole sectors. Any layout that meets both is
+# right.
 
 
 # %%
@@ -223,7 +225,8 @@ def columns(warps, tile_n):
 check("10.3", columns)
 
 # %% [markdown]
-# Compare `st.global` and the warp instructions of the two reports, without your columns and with them:
+# Compare `st.global` in the two reports, without your columns and with them. A lane stores 16 bytes at a time in place
+# of 4, so the block issues 64 stores in place of 256:
 
 # %%
 a, b, c = (torch.randn(128, 128).bfloat16() for _ in range(3))
@@ -259,7 +262,7 @@ for order in (lambda config: cute.make_layout(config.tile[1]), lambda config: co
 #
 # | | |
 # |---|---|
-# | `gA`, `gB` | the block's tiles of A and of B: (rows, bK, K tiles) |
+# | `gA`, `gB` | the block's tiles of A and of B, gB's rows permuted: (rows, bK, K tiles) |
 # | `cA`, `cB` | the coordinates of their elements |
 # | `gC` | the block's tile of C, (bM, bN), as it is in memory |
 # | `tCgC`, `tCcC` | this thread's part of C's tile as the MMA distributes it, and the coordinates of its elements |
@@ -331,6 +334,7 @@ check("10.4", gemm)
 
 # %% [markdown]
 # The next pages use the course's `make_gemm(config, main_loop, order)`: the same kernel, with parts as arguments.
+# Without an `order` its blocks run down C's columns of tiles.
 #
 # ## The ladder so far
 #
@@ -357,7 +361,8 @@ show_timeline(*(Timeline(1, latency=4, transfer=2, compute=3, tiles=4 * blocks, 
 # %% [markdown]
 # If that is so, two blocks on an SM take *hardly longer* than one. This can be tested. At 512³ and at 1024³ each of the
 # 16 and 64 tiles of C has an SM to itself, and the difference of the two times is that of 8 K tiles. The cell predicts
-# all other sizes from these two. At 4096³ there are 1,024 tiles of C, 264 at a time, with 64 K tiles in each:
+# all other sizes of this run (the ladder is another) from these two. At 4096³ there are 1,024 tiles of C, 264 at a
+# time, with 64 K tiles in each:
 
 # %%
 for swept in all_sweep_results("gemm_rungs"):
@@ -396,15 +401,7 @@ for swept in all_sweep_results("gemm_rungs"):
 #
 # </details>
 #
-# <details><summary>2. Why can one <code>ldmatrix.x4</code> load A's fragment although a lane receives elements of rows
-# whose addresses other lanes supplied?</summary>
-#
-# Because addresses and values have different layouts. A lane supplies the address of a whole row of 16 bytes, and the
-# hardware distributes each row to four lanes.
-#
-# </details>
-#
-# <details><summary>3. You leave out the second barrier. At which sizes is the result still right for certain?</summary>
+# <details><summary>2. You leave out the second barrier. At which sizes is the result still right for certain?</summary>
 #
 # Where K is one tile: then no load overwrites data that a thread may still read. At all others it depends on how far
 # apart the warps are.

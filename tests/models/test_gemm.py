@@ -2,13 +2,12 @@
 
 from functools import partial
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tutorlib.kernels.ladder import in_eights
 from tutorlib.models.hopper_gemm import stream_k, whole_tiles
-from tutorlib.models.l2 import Lru, as_published, blocks, coverage, grouped, raster, timetable, traffic, waves
+from tutorlib.models.l2 import Lru, blocks, coverage, grouped, raster, timetable, traffic, waves
 
 grids = st.tuples(st.integers(1, 40), st.integers(1, 40))
 orders = st.sampled_from([raster, in_eights, *(partial(grouped, group=group) for group in (1, 2, 3, 5, 8, 16))])
@@ -37,16 +36,6 @@ class TestOrders:
             (m, n) for top in range(0, rows, group) for n in range(columns) for m in range(top, min(top + group, rows))
         ]
         assert blocks(grid, partial(grouped, group=group)) == strips
-
-    @given(st.integers(1, 5), st.integers(1, 20))
-    def test_the_published_remapping_is_raster_where_the_factor_divides(self, strips, columns):
-        assert blocks((8 * strips, columns), as_published) == blocks((8 * strips, columns), raster)
-
-    @pytest.mark.parametrize("grid", [(9, 9), (12, 16), (20, 5)])
-    def test_and_elsewhere_it_forgets_tiles(self, grid):
-        counts = [len(blocks) for blocks in coverage(grid, as_published).values()]
-        assert 0 in counts
-        assert max(counts) > 1
 
 
 def by_definition(grid, order, k_tiles, tile_bytes, in_flight, l2):

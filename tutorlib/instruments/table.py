@@ -438,24 +438,25 @@ def mma_sync_alone() -> dict[str, Any]:
 def parts_of_a_tile() -> dict[str, tuple[int, Callable[[Steps], None], Problem]]:
     """Name → stages, a main loop with some of a tile's parts, and the product that it computes."""
 
-    @cute.jit
-    def fetched_as_needed(steps: Steps) -> None:
-        load_first(steps)
-        for _ in cutlass.range(steps.k_tiles, unroll=1):
-            cute.arch.sync_threads()
-            for k_block in cutlass.range_constexpr(steps.k_blocks):
-                steps.fetch(k_block, 0)
-                steps.multiply(k_block)
-
-    @cute.jit
-    def fetched_ahead(steps: Steps) -> None:
-        load_first(steps)
-        for _ in cutlass.range(steps.k_tiles, unroll=1):
-            for k_block in cutlass.range_constexpr(steps.k_blocks):
-                if cutlass.const_expr(k_block + 1 == steps.k_blocks):
+    def arithmetic(ahead: bool, copies: bool = False) -> Callable[[Steps], None]:
+        @cute.jit
+        def loop(steps: Steps) -> None:
+            load_first(steps)
+            for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+                if cutlass.const_expr(not ahead):
                     cute.arch.sync_threads()
-                steps.fetch((k_block + 1) % steps.k_blocks, 0)
-                steps.multiply(k_block)
+                if cutlass.const_expr(copies):
+                    steps.load(k_tile, 1)
+                    cute.arch.cp_async_commit_group()
+                for k_block in cutlass.range_constexpr(steps.k_blocks):
+                    if cutlass.const_expr(ahead and k_block + 1 == steps.k_blocks):
+                        cute.arch.sync_threads()
+                    steps.fetch((k_block + ahead) % steps.k_blocks, 0)
+                    steps.multiply(k_block)
+            if cutlass.const_expr(copies):
+                cute.arch.cp_async_wait_group(0)
+
+        return loop
 
     @cute.jit
     def loads(steps: Steps) -> None:
@@ -468,8 +469,9 @@ def parts_of_a_tile() -> dict[str, tuple[int, Callable[[Steps], None], Problem]]
     nothing = replace(GEMM, reference=lambda a, b: torch.zeros(len(a), len(b), dtype=a.dtype, device=a.device))
     return {
         "mma.sync alone": (1, multiply_alone, repeated()),
-        "arithmetic, fetched as needed": (1, fetched_as_needed, repeated(64)),
-        "arithmetic, fetched ahead": (1, fetched_ahead, repeated(64)),
+        "arithmetic, fetched as needed": (1, arithmetic(ahead=False), repeated(64)),
+        "arithmetic, fetched ahead": (1, arithmetic(ahead=True), repeated(64)),
+        "arithmetic, fetched ahead, and copies": (2, arithmetic(ahead=True, copies=True), repeated(64)),
         **{f"loads, {n} in flight": (n, loads, nothing) for n in (1, 2, 3)},
     }
 
@@ -503,7 +505,6 @@ def gemm_waves() -> Sweep:
 
 def staged(tiles: Mapping[tuple[int, int, int], tuple[int, int]], shapes: tuple[Shape, ...]) -> Sweep:
     """Notebook 13's kernel by tile (and warps), from two stages to five, or as many as any GPU has room for."""
-
     most = {(m, n, k): min(5, MOST_SMEM // ((m + n) * k * BYTES)) for m, n, k in tiles}
     configs = [GemmConfig(tile, warps, stages) for tile, warps in tiles.items() for stages in range(2, most[tile] + 1)]
     named = [on_ampere(f"{by(config.tile)}, {config.stages} stages", config, in_eights) for config in configs]

@@ -31,16 +31,6 @@ def grouped(block: int, rows: int, columns: int, group: int = 8) -> Tile:
     return strip * group + place % height, place // height
 
 
-def as_published(block: int, rows: int, columns: int, factor: int = 8) -> Tile:
-    """The remapping that E. Schreiber's "Demystifying CuTe" prints."""
-    if rows < factor:
-        return raster(block, rows, columns)
-    outer, inner = divmod(block, factor)
-    strips = -(-rows // factor)
-    row = outer % strips * factor + inner
-    return (row, outer // strips) if row < rows else raster(block, rows, columns)
-
-
 ORDERS: dict[str, Order] = {"raster": raster, **{f"groups of {n}": partial(grouped, group=n) for n in (2, 4, 8, 16)}}
 
 
