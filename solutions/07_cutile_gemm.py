@@ -155,8 +155,8 @@ show_sweep("tile_rungs")[:2]
 # %% [markdown]
 # Only 8192 gains; the differences at 2048 and 4096 are noise. At 8192, A has 134 MB, far more than an H200's L2, of
 # about 63 MB. At 4096 it has 34 MB, and L2 probably serves most reads in either order. Average bandwidth does not
-# explain the whole loss: 31 waves, each of about 67 rows of tiles, read 4.4 GB, which memory can deliver in 0.9 ms, and
-# the kernel takes 1.7 ms.
+# explain the whole loss: 31 waves, each of about 67 rows of tiles, read 4.4 GB, 0.9 ms at full bandwidth; the kernel
+# takes 1.7 ms.
 #
 # ## Rung 3: the shape of a tile
 #
@@ -167,7 +167,7 @@ show_sweep("tile_rungs")[1:3].rename(lambda name: name.removesuffix(", spilled")
 
 # %% [markdown]
 # The compiler's report shows why, and needs no GPU. `compiled` compiles the kernel of these rows, which rung 4 launches
-# with fewer blocks. Look at the stack:
+# with fewer blocks:
 
 # %%
 for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:

@@ -198,9 +198,9 @@ for swept in all_sweep_results("fp8_accumulation"):
 # %% [markdown]
 # A stage of 128×128 takes 32 KiB, and the tile of C, kept for its store, another 32. Without fast accumulation a thread
 # needs two sets of 128 accumulators, more than its 255 registers: its report has a stack, and room for only one stage.
-# (The report does not say why tileiras allocates no more.) With fast accumulation there are five stages, and the kernel
-# takes 164 µs in place of 403. At 64×128 two sets of 64 fit; there both settings have the same shared memory, and their
-# times differ by no more than the spread.
+# (Why, it does not say.) With fast accumulation there are five stages, and the kernel takes 164 µs in place of 403. At
+# 64×128 two sets of 64 fit; there both settings have the same shared memory, and their times differ by no more than the
+# spread.
 #
 # For `randn`, with a mean of 0, rounding A and B costs 20 times as much as fast accumulation, so fast accumulation is
 # allowed here and in the check. For the positive numbers of `rand` it loses 12% of the result, 240 times as much as

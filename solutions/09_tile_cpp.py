@@ -66,7 +66,7 @@ for k in (4096, 4092):
 #
 # `<<<blocks, 1>>>` asks for **tile blocks** of 1 thread, but the compiler decides how many threads a block has. Saved
 # as `add.cu`, the program is built with `nvcc -std=c++20 --enable-tile -arch sm_90 -o add add.cu`. Here `run_cpp`
-# launches its kernel from Python, and no later source needs the includes, the two lines below them, or a `main`.
+# launches its kernel from Python, and no later source needs the first four lines or `main`.
 
 
 # %%
@@ -241,9 +241,9 @@ show_timeline(*(Timeline(5, latency=8, transfer=1, compute=2, tiles=8, one_by_on
 
 # %% [markdown]
 # C's memory could overlap with A's or B's. The third promise excludes it, a keyword after a pointer's type, as in
-# `const bf16* __restrict__ a`: while the kernel runs, no other pointer writes the memory that this one accesses. In
-# fact no load needs to wait, since the only store comes after the loop, but this compiler does not use that. Which
-# pointers need the keyword?
+# `const bf16* __restrict__ a`: while the kernel runs, no other pointer writes the memory that this one accesses. No
+# load needs to wait, since the only store comes after the loop, but this compiler does not use that. Which pointers
+# need the keyword?
 
 # %%
 for pointers in ("c", "ab", "abc"):
