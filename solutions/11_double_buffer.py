@@ -140,7 +140,7 @@ show_fetches(tiles=3, k_blocks=4)
 # - each K block is fetched once, while the K block before it is multiplied, also across the end of a tile. In the last
 #   step, which has no next tile, one idle fetch does no harm, if its operands are never multiplied;
 # - while a tile's K blocks are multiplied, the load of the next tile is in flight (issued before or after the first
-#   fetch: either is right);
+#   fetch);
 # - one barrier a tile; the loop over K tiles is a plain `range`.
 #
 # Test for a tile's last K block with `if cutlass.const_expr(…)`.
@@ -188,7 +188,7 @@ show_ladder("10.4", "11.2", "11.3")
 # On an H200 the parts have other lengths than in the pictures. We measured them with main loops that do only some of a
 # tile's parts. The numbers are clock cycles that an SM takes for one more K tile: the time at K = 12,288 minus that at
 # 4,096, so that launch and epilogue cancel. Two of these loops only compute, on a tile that is loaded once: *fetched as
-# needed* like 11.2, *fetched ahead* like 11.3. In page 10's loop the compiler moves fetches ahead by itself. More mmas
+# needed* like 11.2, *fetched ahead* like 11.3. In page 10's loop the compiler moves fetches ahead. More mmas
 # follow the last ldmatrix than in 11.2's, and waiting operands take registers:
 
 # %%
@@ -199,7 +199,7 @@ for name, loop, stages in (("10.2", course.single_buffer, 1), ("11.2", course.re
     print(f"{name}: {after} of 128 mmas after the last ldmatrix; {made.registers} registers, {fit} blocks on an SM")
 
 # %% [markdown]
-# Another loop fetches ahead and also issues copies, for which it never waits. The column *beside copies* is `period`
+# Another loop fetches ahead and issues copies, for which it never waits. The column *beside copies* is `period`
 # with the time of that loop as the arithmetic.
 
 # %%
