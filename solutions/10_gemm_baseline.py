@@ -359,7 +359,7 @@ with suppress(NotImplementedError):  # until you have written gemm
 show_timeline(*(Timeline(1, latency=4, transfer=2, compute=3, tiles=4 * blocks, blocks=blocks) for blocks in (1, 2)))
 
 # %% [markdown]
-# If that is so, two blocks on an SM take *hardly longer* than one. This can be tested. At 512³ and at 1024³ each of the
+# If that is so, two blocks on an SM take *hardly longer* than one. At 512³ and at 1024³ each of the
 # 16 and 64 tiles of C has an SM to itself, and the difference of the two times is that of 8 K tiles. The cell predicts
 # all other sizes of this run (the ladder is another) from these two. At 4096³ there are 1,024 tiles of C, 264 at a
 # time, with 64 K tiles in each:
@@ -382,14 +382,12 @@ for swept in all_sweep_results("gemm_rungs"):
 # a lone block would take 48, so the second block costs 6%. An SM finishes two K tiles in 1.35 µs, and mma.sync at its
 # peak takes 0.44 for each: the tensor cores are idle for a third of the time.
 #
-# The next page measures that time's parts, and gives each block a second buffer.
-#
 # ## What to remember
 #
 # - One ldmatrix.x4 fills four registers of a lane. Which matrix fills which register follows from the fragment.
 # - A barrier has two sides, *the data has arrived* and *the buffer is free*; a loop with one buffer needs both.
 # - To bring data to another lane, first ask whether a permuted view would do.
-# - Blocks on an SM take turns: while one waits, another computes. Ask how many fit before you explain a speed.
+# - Blocks on an SM take turns: while one waits, another computes.
 #
 # ## Test yourself
 #
@@ -401,7 +399,13 @@ for swept in all_sweep_results("gemm_rungs"):
 #
 # </details>
 #
-# <details><summary>2. You leave out the second barrier. At which sizes is the result still right for certain?</summary>
+# <details><summary>2. Who supplied the address of an element that <code>ldmatrix</code> gives a lane?</summary>
+#
+# One of eight lanes, for its whole row of 16 bytes; the hardware distributes the row to four lanes.
+#
+# </details>
+#
+# <details><summary>3. You leave out the second barrier. At which sizes is the result still right for certain?</summary>
 #
 # Where K is one tile: then no load overwrites data that a thread may still read. At all others it depends on how far
 # apart the warps are.

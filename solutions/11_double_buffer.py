@@ -140,10 +140,10 @@ show_fetches(tiles=3, k_blocks=4)
 # - each K block is fetched once, while the K block before it is multiplied, also across the end of a tile. In the last
 #   step, which has no next tile, one idle fetch does no harm, if its operands are never multiplied;
 # - while a tile's K blocks are multiplied, the load of the next tile is in flight (issued before or after the first
-#   fetch: either is right);
+#   fetch);
 # - one barrier a tile; the loop over K tiles is a plain `range`.
 #
-# Test for a tile's last K block, which is known at compile time, with `if cutlass.const_expr(…)`.
+# Test for a tile's last K block with `if cutlass.const_expr(…)`.
 
 
 # %%
@@ -188,7 +188,7 @@ show_ladder("10.4", "11.2", "11.3")
 # On an H200 the parts have other lengths than in the pictures. We measured them with main loops that do only some of a
 # tile's parts. The numbers are clock cycles that an SM takes for one more K tile: the time at K = 12,288 minus that at
 # 4,096, so that launch and epilogue cancel. Two of these loops only compute, on a tile that is loaded once: *fetched as
-# needed* like 11.2, *fetched ahead* like 11.3. In page 10's loop the compiler moves fetches ahead by itself. More mmas
+# needed* like 11.2, *fetched ahead* like 11.3. In page 10's loop the compiler moves fetches ahead. More mmas
 # follow the last ldmatrix than in 11.2's, and waiting operands take registers:
 
 # %%
@@ -199,7 +199,7 @@ for name, loop, stages in (("10.2", course.single_buffer, 1), ("11.2", course.re
     print(f"{name}: {after} of 128 mmas after the last ldmatrix; {made.registers} registers, {fit} blocks on an SM")
 
 # %% [markdown]
-# Another loop fetches ahead and also issues copies, for which it never waits. The column *beside copies* is `period`
+# Another loop fetches ahead and issues copies, for which it never waits. The column *beside copies* is `period`
 # with the time of that loop as the arithmetic.
 
 # %%
@@ -241,7 +241,7 @@ with suppress(NotImplementedError):  # until you have written period
             print(f"{loop:28}{blocks:6}", *(f"{gain:>14}" for gain in gains))
 
 # %% [markdown]
-# Gains are over the last row *one buffer*. A lone block with one buffer computes and copies in turn, and there the
+# Gains are over the last row *one buffer*. A lone block with one computes and copies in turn, and there the
 # model is within 3%. With more blocks, `period` leaves ×1.28 and ×1.37 of ×1.5:
 #
 # - **A second block does what a second buffer does.** Two blocks with one buffer each share the round: 1,055 cycles,
@@ -323,10 +323,10 @@ def matvec(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 check("11.4", matvec)
 
 # %% [markdown]
-# A thread that reads only its own copies needs no barrier, neither for *the data has arrived* nor for *the buffer is
-# free*. The GEMM needs both, because ldmatrix hands every thread the copies of others.
+# A thread that reads only its own copies needs no barrier. The GEMM needs them, because ldmatrix hands every thread the
+# copies of others.
 #
-# On a GPU, here is its rate beside that of torch; the datasheet of an H200 has 4.8 TB/s:
+# On a GPU, here is its rate beside torch's; an H200's datasheet has 4.8 TB/s:
 
 # %%
 from cutlass.cute.runtime import from_dlpack
@@ -356,8 +356,7 @@ else:
 # - A second buffer turns *load, wait, compute* into *issue the next load, compute this tile*.
 # - At best, a tile takes as long as the slowest of three: its arithmetic, its transfer, and its share of a buffer's
 #   round. All blocks on the SM share the round.
-# - The barrier that says *the data has arrived* also says *the buffer of the tile before is free*. A second barrier
-#   only makes that buffer free earlier.
+# - The barrier that says *the data has arrived* also says *the buffer of the tile before is free*.
 #
 # ## Test yourself
 #
@@ -368,7 +367,13 @@ else:
 #
 # </details>
 #
-# <details><summary>2. Notebook 13 gives 11.3's loop a third buffer. Two blocks of it on an SM took 956 cycles for a
+# <details><summary>2. A colleague loads tile k + 1 after the arithmetic of tile k. Is it safe? Does it help?</summary>
+#
+# Safe: the step's barrier has freed the buffer. But no load is in flight while tile k is multiplied.
+#
+# </details>
+#
+# <details><summary>3. Notebook 13 gives 11.3's loop a third buffer. Two blocks of it on an SM took 956 cycles for a
 # tile, a block alone 984. Why does only one of the two gain much over two buffers?</summary>
 #
 # Alone, a block with two buffers is limited by its round: it took 1,670 cycles. A third buffer halves the round, and

@@ -294,7 +294,7 @@ def square(a: cute.Tensor, c: cute.Tensor):
 #   its places. No element of C is stored by two blocks. On the diagonal, two threads of a block may store one element,
 #   since their sums are equal.
 # - The map from a block's number to its tile needs only integer arithmetic. Row m of the triangle has m + 1 tiles:
-#   which rows of different lengths make rows of equal length? Test the map in Python before the kernel uses it.
+#   which rows of different lengths make rows of equal length?
 
 
 # %%
@@ -378,7 +378,14 @@ else:
 #
 # </details>
 #
-# <details><summary>2. You time a kernel at 4096 only, where C has 32×32 tiles, and two blocks fit on each of 132 SMs.
+# <details><summary>2. The arithmetic becomes twice as fast, the memory stays as it is. What does the order bring
+# now?</summary>
+#
+# Probably more: the bytes take a larger share of the kernel's time.
+#
+# </details>
+#
+# <details><summary>3. You time a kernel at 4096 only, where C has 32×32 tiles, and two blocks fit on each of 132 SMs.
 # What does that hide?</summary>
 #
 # 1024 tiles are 3.88 waves of 264: nearly full. At 4.1 waves some SMs have nine blocks instead of eight, for hardly
