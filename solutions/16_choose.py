@@ -327,9 +327,13 @@ check("16.3", tuned)
 # %% [markdown]
 # ## Beside cuBLAS and QuACK
 #
-# The course's own chooser (`tutorlib/kernels/hopper/choose.py`) has a model of the same kind, with more terms. Here are
-# its choices of 2026-11-26 (H100) and 2026-11-29 (H200) at shapes of language models. A's rows are tokens: few when a
-# model writes, many when it reads.
+# The course's own chooser (`tutorlib/kernels/hopper/choose.py`) has a model of the same kind, with more terms. At 76
+# shapes of other models, 40 configurations each, the model's first is within 3% of the fastest at 84% of the shapes. So
+# the chooser ranks the first 24 again, by what the model misses: 1,200 small decision trees learned that from 953 other
+# shapes. Then it is 93%.
+#
+# Here are choices by the model alone, of 2026-11-26 (H100) and 2026-11-29 (H200), at shapes of language models. A's
+# rows are tokens: few when a model writes, many when it reads.
 
 # %%
 show_figure("gemm_models")
