@@ -355,7 +355,7 @@ for least, most in (0, 0.05), (0.05, 1):
 # this size. It has these levers, and stream-K where the counts say so:
 #
 # ```python
-# HopperConfig(cluster=(2, 1), defer_stores=True, zigzag=True, polls=True, stream_k=…)
+# HopperConfig(cluster=(2, 1), defer_stores=True, zigzag=True, polls=True, stream_k=...)
 # ```
 #
 # `stream_k` must be on where the gap is at least 20 K tiles and 5% of the time, and off where it is under 8 K tiles. In

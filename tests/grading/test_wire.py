@@ -20,7 +20,7 @@ from tutorlib.checking.values import Case, ValueExercise, equals, law
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
-from tutorlib.exercises.judges.p18 import elementwise
+from tutorlib.exercises.judges.p18 import with_gate
 from tutorlib.failure import Fail, Flaw
 from tutorlib.grading.page_process import Answers
 from tutorlib.grading.remote_judge import Late, Lost, RemotePage, judge
@@ -122,11 +122,11 @@ def test_a_failure_crosses_with_its_kind():
 def test_functions_go_to_the_answer_by_name_and_never_come_back():
     with pytest.raises(CannotCross):
         REQUESTS.message(load_answers)
-    message = REQUESTS.message(elementwise)
-    assert REQUESTS.value(message) is elementwise
+    message = REQUESTS.message(with_gate)
+    assert REQUESTS.value(message) is with_gate
     with pytest.raises(CannotCross):
         REPLIES.value(message)
-    assert isinstance(REPLIES.value(REPLIES.message(elementwise)), Opaque)
+    assert isinstance(REPLIES.value(REPLIES.message(with_gate)), Opaque)
 
 
 def test_an_exception_crosses_as_a_value():
@@ -216,7 +216,7 @@ def tagged(kind: str, *parts: object) -> list:
         packb(tagged("record", "tutorlib.models.l2", "os")),
         packb(tagged("record", "tutorlib.models.l2", "__builtins__")),
         packb(tagged("record", "tutorlib.models.memory", "Sm", 1)),
-        packb(tagged("function", "tutorlib.checking.host_templates", "elementwise")),
+        packb(tagged("function", "tutorlib.checking.host_templates", "with_gate")),
     ],
 )
 def test_what_is_no_message_is_refused(sent):

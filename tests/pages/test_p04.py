@@ -16,7 +16,7 @@ from tutorlib.models import memory
 from tutorlib.paths import SOLUTIONS
 
 LANES = range(32)
-ATOM = Layout((8, 64), (64, 1))
+ATOM = Layout((8, 128), (128, 1))  # fp8
 
 
 @cache
@@ -48,8 +48,8 @@ def real_cute():
         for b, m, s in SWIZZLES:
             line = swizzled(b, m, s, Layout(4096, 1))
             answers[b, m, s] = [line(offset) for offset in OFFSETS]
-        tile = cute.tile_to_shape(swizzled(3, 3, 3, ATOM), (128, 128), order=(0, 1))
-        answers["tile"] = {(row, column): tile((row, column)) for row in range(0, 128, 5) for column in range(128)}
+        tile = cute.tile_to_shape(swizzled(3, 4, 3, ATOM), (128, 256), order=(0, 1))
+        answers["tile"] = {(row, column): tile((row, column)) for row in range(0, 128, 5) for column in range(256)}
 
     trace(answers)
     return answers
@@ -135,8 +135,8 @@ def test_the_chosen_swizzle_is_the_only_one_with_so_few_bits(row_bytes, element_
 def test_the_tile_agrees_with_real_cute_and_tensor_layouts():
     tile_offset = solution("tile_offset")
     assert all(tile_offset(*at) == offset for at, offset in real_cute()["tile"].items())
-    tile = compose(Swizzle(3, 3, 3), tile_to_shape(ATOM, (128, 128)))
-    cells = list(product(range(128), range(128)))
+    tile = compose(Swizzle(3, 4, 3), tile_to_shape(ATOM, (128, 256)))
+    cells = list(product(range(128), range(256)))
     assert all(tile_offset(*at) == tile(*at) == n03.tile_offset(*at) for at in cells)
     assert sorted(tile_offset(*at) for at in cells) == list(range(128 * 128))
 
