@@ -35,11 +35,11 @@ from tutorlib import (
 #
 # Layouts compose as functions do: B first, then A. B's offsets are A's indices.
 #
-# > (A ∘ B)(i) = A(B(i)) for every i, and B's coordinates stay valid
+# > (A ∘ B)(i) = A(B(i)) for every i, and a coordinate of B can be used on A ∘ B as well
 #
-# A is a matrix in memory. B picks elements of it, by index, in its own order. A ∘ B gives their offsets. Here A is a
-# row-major 4×8, and B takes every second index, which is rows 0 and 2 of each column in turn. B(0, 1) is 8. Counted
-# down the columns, index 8 of A is its cell (0, 2), at offset 2. Click a cell of a∘b to see where it comes from.
+# A is a matrix in memory. B picks elements of it, by index, in its own order. Here A is a row-major 4×8, and B takes
+# every second index, which is rows 0 and 2 of each column in turn. B(0, 1) is 8. Counted down the columns, index 8 of A
+# is its cell (0, 2), at offset 2. Click a cell of a∘b to see where it comes from.
 
 # %%
 explore_compose("(4,8):(8,1)", "(4,4):(2,8)")
@@ -72,19 +72,18 @@ show_picked("(4,8):(8,1)", ["2:1", "4:8", "8:2", "5:3"])
 
 # %% [markdown]
 # Let A be (4,8):(8,1), by rows. 2:1 ends inside the first column and gives 2:8. 4:8 steps over whole columns, two at a
-# time, and gives 4:2. 8:2 runs through several columns. Follow it through A's modes. `left` elements are still to be
-# placed; they are `step` apart, in units of this mode:
+# time, and gives 4:2. 8:2 runs through several columns. `left` elements are still to be placed; they are `step` apart,
+# in units of this mode:
 #
 # | mode of A | left | step | |
 # |---|---|---|---|
 # | 4:8 | 8 | 2 | a column has room for two, rows 0 and 2: append 2:16 |
 # | 8:1 | 4 | 1 | they fill four neighboring columns: append 4:1 |
 #
-# So the result is (2,4):(16,1). 5:3 has none: rows 0 and 3 are 24 apart, and the next element is back in row 2.
+# So the result is (2,4):(16,1). 5:3 has no result: rows 0 and 3 are 24 apart, and the next element is back in row 2.
 #
-# Before any of this, the given code **coalesces** A: it writes A with the fewest modes that are the same function of
-# the index. Neighbors s:d and t:e become one mode if e = s·d, as (4,8):(1,4) becomes 32:1; modes of extent 1 are
-# dropped.
+# First the given code **coalesces** A: it rewrites A with as few modes as possible, as the same function of the index.
+# Neighbors s:d and t:e become one mode if e = s·d, as (4,8):(1,4) becomes 32:1; modes of extent 1 are dropped.
 #
 # **Exercise 03.2** (about 9 lines). Complete `compose(a, b)`. For each mode of A but the last, do one of three things:
 #
@@ -136,8 +135,8 @@ check("03.2", compose)
 # ## Logical divide: cut into tiles
 #
 # A tile is a layout, too: `4:2` is four elements, two apart. To cut 24 elements into such tiles, you need to know where
-# the other tiles begin. The second begins at 1, in the holes of the first; then 8, 9, 16, 17. These starts are the
-# layout `(2,3):(1,8)`, the **complement** of 4:2 in 24:
+# the other tiles begin. The second begins at 1, in the gaps of the first; then 8, 9, 16, 17. With 0 these six starts
+# are a layout, the **complement** of 4:2 in 24. **Predict** its two modes:
 
 # %%
 show_complement("4:2", 24)
@@ -145,20 +144,24 @@ show_complement("4:2", 24)
 # %% [markdown]
 # > Every offset below the bound is L(i) + L\*(j) in exactly one way, and the offsets of the complement L\* ascend.
 #
-# 2:1 fills the gap between the tile's elements; 3:8 repeats the filled block of eight. (2,2):(1,3) has no complement:
-# its elements are 0, 1, 3, 4, so a copy must begin at 2, and collides at 3.
+# In (2,3):(1,8), 2:1 fills the gap between the tile's elements; 3:8 repeats the filled block of eight. (2,2):(1,3) has
+# no complement: its elements are 0, 1, 3, 4, and a copy that begins at 2 collides at 3.
 #
 # **Logical divide**, A ⊘ B, cuts A into tiles. Tile 0 is B, a list of indices of A. The complement B\* lists the
 # indices at which the tiles begin:
 #
 # > (A ⊘ B)(i, j) = A(B(i) + B\*(j)): element i of tile j
 #
-# The result has two modes, (inside the tile, which tile).
+# The result has two modes, (inside the tile, which tile). Strided tiles occur where neighboring threads take
+# neighboring elements: each thread's own are a stride apart. **Predict:** which four cells of a row-major 4×6 are tile
+# 0 of 4:2?
 
 # %%
 show_divide("(4,6):(6,1)", "4:2")
 
 # %% [markdown]
+# Indices run down the columns, so tile 0 has rows 0 and 2 of two columns.
+#
 # The complement's bound is the *size* of A, since B lists indices. If the tile does not divide A, the number of tiles
 # is rounded up: 10:1 ⊘ 4:1 has three, and the third reaches past the end, so a kernel needs a predicate.
 #
@@ -167,7 +170,7 @@ show_divide("(4,6):(6,1)", "4:2")
 # A **tiler** such as `(4,3)` has one tile for each mode. **Zipped divide** cuts each mode on its own, then groups the
 # insides in one mode and the outsides in the other. (The pictures write ⊘ for it, too.)
 #
-# > R((i₀, i₁), (j₀, j₁)) = A(i₀ + a·j₀, i₁ + b·j₁) for the tiler (a,b)
+# > Z((i₀, i₁), (j₀, j₁)) = A(i₀ + a·j₀, i₁ + b·j₁) for the tiler (a,b)
 #
 # A thread block indexes the second mode, the grid of tiles, and keeps the first, the tile.
 
@@ -175,7 +178,7 @@ show_divide("(4,6):(6,1)", "4:2")
 explore_divide("(10,8):(8,1)", "(4,4)")
 
 # %% [markdown]
-# Click a cell to find it on the other side. The cells of an edge tile that are outside the matrix are hatched.
+# The cells of an edge tile that are outside the matrix are hatched.
 #
 # Most CuTe kernels begin with `gA = cute.local_tile(mA, tile, block)`. It returns the block's tile as a tensor:
 # the offset at which the tile begins, and the layout inside, the same for all tiles.
@@ -202,11 +205,11 @@ except (ValueError, NotImplementedError) as error:
 # ## Products: repeat a pattern
 #
 # A product builds a layout from copies. Say four threads share a 2×8 tile, four elements each. `threads`, (2,2):(2,1),
-# numbers one element of each thread. Four copies of this pattern, in the order of a grid `values`, give each place of
-# the tile the number thread + 4 · value.
+# is a 2×2 pattern with one element for each thread. Four copies of it cover the tile. Copy v, counted by `values`, adds
+# 4·v, so each place has the number thread + 4 · value.
 #
-# A **blocked product** keeps each copy of the pattern in one piece. A **raked product** interleaves the copies. The
-# numbers of thread 0 are outlined. Which product gives a thread four neighbors, which it can load at once?
+# A **blocked product** keeps each copy in one piece. A **raked product** interleaves the copies. The numbers of thread
+# 0 are outlined. Which product gives a thread four neighbors, which it can load at once?
 
 # %%
 threads, values = layout("(2,2):(2,1)"), layout("(1,4):(4,1)")
@@ -218,10 +221,10 @@ show_layouts(products, outlined=range(0, 16, 4))
 #
 # ## Inverses: from the offset to the index
 #
-# Which index is at offset 5? For a compact layout the inverse is again a layout. In general the **right inverse**
-# covers the offsets from 0 up to the first gap:
+# Which index is at offset 5? For a compact layout the inverse is again a layout. If no offset repeats, the **right
+# inverse** covers the offsets from 0 up to the first gap:
 #
-# > L(R(k)) = k for every k below size(R), and R is as long as possible
+# > L(R(k)) = k for every k below size(R), which is the first gap
 
 # %%
 L = layout("(4,8):(8,1)")
@@ -256,8 +259,8 @@ TV = tiled_copy_view(threads, values, (8, 16)).layout
 show_tv(TV, (8, 16), title=f"{text(TV)}: who holds what of an 8×16 tile")
 
 # %% [markdown]
-# **Exercise 03.3** (about 2 lines). Write `layout_tv(threads, values)`, the TV of two compact matrices: their numbers
-# run from 0 on, without a gap.
+# **Exercise 03.3** (about 2 lines). Write `layout_tv(threads, values)`, the TV of two compact layouts: the offsets of
+# each are 0, 1, 2, …
 
 
 # %%
@@ -297,8 +300,7 @@ print([begin + share(17, value) for value in range(4)])
 
 # %% [markdown]
 # In the picture, thread 17 is in row 4 and begins at column 4, so its first element is (4, 20), at 4·32 + 20 = 148. If
-# the rows are padded to 40 elements, only `matrix` changes. The kernels of this course do these two steps with
-# `cute.local_tile` and `partition_S` (notebook 05).
+# the rows are padded to 40 elements, only `matrix` changes.
 #
 # **Exercise 03.4** (about 6 lines). The tiles of a real matrix need not divide it. Write `loads(matrix, tile, block,
 # threads, values, thread)`: the offsets in memory of the elements that this thread loads, as a list in the order of its
@@ -328,14 +330,13 @@ check("03.4", loads)
 #
 # | operator | law | in a kernel |
 # |---|---|---|
-# | A ∘ B | R(i) = A(B(i)) | read A in another order; memory ∘ TV |
+# | A ∘ B | (A ∘ B)(i) = A(B(i)) | read A in another order; memory ∘ TV |
 # | complement L\* | L(i) + L\*(j): every offset once | where tiles begin |
-# | A ⊘ B | R(i, j) = A(B(i) + B\*(j)) | tiles for blocks |
-# | zipped divide | R(inside, outside) = A(inside + tile · outside) | `local_tile` |
+# | A ⊘ B | (A ⊘ B)(i, j) = A(B(i) + B\*(j)) | tiles for blocks |
+# | zipped divide | Z(inside, outside) = A(inside + tile · outside) | `local_tile` |
 # | raked product | thread + size(threads) · value at each place | threads and their values over a tile |
-# | right inverse | A(R(k)) = k | from a picture of threads to their elements |
+# | right inverse | L(R(k)) = k | from a picture of threads to their elements |
 #
-# - Each law is a test that you can run: CuTe does not always obey it.
 # - Whether an element exists is a question of its coordinates, not of its offset.
 #
 # Next: [04](04_swizzles.ipynb), how a tile lies in shared memory.

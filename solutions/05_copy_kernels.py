@@ -8,12 +8,11 @@
 # %% [markdown]
 # # 05 · A copy at the speed of light
 #
-# Copying a matrix computes nothing, so its speed shows only how well you move data. Every later kernel of this course
-# is a copy with arithmetic in the middle.
+# Copying a matrix computes nothing, so its speed shows only how well you move data.
 #
 # You climb a ladder of copy kernels. All have the same entry point, a host function `copy(src, dst)` for two row-major
-# matrices. On an H200 the first rung has 0.02 of the speed of torch's copy; the third is within 2% of it. Speeds here
-# count each byte twice, once read and once written.
+# matrices. On an H200 the second rung has half the speed of torch's copy, the third almost all of it. Speeds here count
+# each byte twice, once read and once written.
 #
 # > **After this page you can** write coalesced copies, read a TiledCopy, and move data through shared memory, by TMA
 # > and by cp.async, with each wait in its place and without bank conflicts.
@@ -35,8 +34,7 @@ from tutorlib import (
 # ## The plumbing, once
 #
 # Every kernel below gives one tile of both matrices to each thread block, at first of 128×64 elements, with 128
-# threads. `cute.local_tile` is the zipped divide of notebook 03 with one tile picked out. Neighboring blocks take
-# neighboring tiles of a row.
+# threads. `cute.local_tile` is the zipped divide of notebook 03 with one tile picked out.
 
 # %%
 TILE = (128, 64)
@@ -64,8 +62,8 @@ def demand(divides, what):
 # ## Rungs 1 and 2: naive, coalesced
 #
 # In the first kernel thread *t* copies row *t* of the tile, from left to right. The picture shows a miniature: 8
-# threads, a tile of 8×4. Each color is a thread; *V3* is the fourth element that it copies. The threads of a warp
-# execute an instruction together, so look at *V0* everywhere: how far apart in memory are its eight elements?
+# threads, a tile of 8×4. Each color is a thread; *V3* is the fourth element that it copies. A warp executes an
+# instruction together, so look at *V0* everywhere: these eight elements are a whole row apart in memory.
 
 # %%
 show_tv("(8,4):(1,8)", (8, 4), "naive: a thread has a row")
@@ -97,7 +95,7 @@ _ = explain("05.1", naive, shape=TILE)
 
 # %% [markdown]
 # `!` marks a line that touches more **sectors**, aligned pieces of 32 bytes, than its bytes fill. A warp reads 32 rows,
-# and sixteen elements share a sector: it requests the same 32 sectors sixteen times in a row.
+# and sixteen elements share a sector: it requests the same 32 sectors in sixteen successive steps.
 #
 # **Exercise 05.1** (about 6 lines). Write the kernel that touches only the sectors it needs: 2 for each access of a
 # warp. It has the same threads and tile; its loop is unrolled, too, and it loads and stores only elements that exist.
@@ -129,8 +127,8 @@ def coalesced(src: cute.Tensor, dst: cute.Tensor):
 check("05.1", coalesced)
 
 # %% [markdown]
-# Here are both copies of a 4,096×16,384 matrix, as multiples of the coalesced one: time, sectors that loads touch,
-# sectors that L2 delivers, bytes read from device memory.
+# Here are both orders of access, for a 4,096×16,384 matrix, as multiples of the coalesced one: time, sectors that loads
+# touch, sectors that L2 delivers, bytes read from device memory.
 
 # %%
 show_counts(
@@ -139,21 +137,22 @@ show_counts(
 )  # fmt: skip
 
 # %% [markdown]
-# The naive copy touches 16 times the sectors, but takes 24 times as long. In notebook 02 the factor was 4.6, since the
-# block's other warps use the same sectors. Here only the thread itself returns to a sector, in its next step, after it
-# has waited for another load. By then L1 has lost the sector, and L2 must deliver it again. Device memory even reads 30
-# times the bytes; these counts do not show why.
+# The naive copy touches 16 times the sectors, but takes 24 times as long. (In notebook 02, fp32, it was 8 times the
+# sectors and 4.6 times as long.) L1 helps little: L2 delivers nearly every sector again. The stores, counted but not
+# shown, send L2 16 times the sectors, too. These counts do not separate what loads and stores cost, nor show why device
+# memory reads twice what L2 delivers.
 #
 # ## Rung 3: 128 bits at a time
 #
-# Rung 2 moves no unnecessary byte, and still has only about half the speed of torch's copy. Too few of its loads are in
-# flight. The compiler may not move a load above the previous step's store, because for all it knows `dst` and `src`
-# overlap. So each of an SM's 2,048 threads waits for one element of 2 bytes: 4 KiB. By Little's law, bandwidth = bytes
-# in flight / latency.
+# Rung 2 touches no unnecessary sector, and still has only about half the speed of torch's copy. Too few of its loads
+# are in flight. The compiler may not move a load above the previous step's store, because for all it knows `dst` and
+# `src` overlap. So each of an SM's 2,048 threads waits for one element of 2 bytes: 4 KiB. By Little's law, bandwidth =
+# bytes in flight / latency. On the H200 rung 2 reads 1.05 TB/s, and its 132 SMs have at most 132 · 4 KiB in flight: the
+# latency is at most about 0.5 µs. **Predict:** at this latency, how many KiB must an SM have in flight to read as fast
+# as torch's copy, 2.1 TB/s?
 #
 # Rung 3 differs from rung 2 in four ways: each thread moves **vectors** of 8 bf16 elements, 16 bytes; it issues **all
-# its loads before the first store**; the tile is 64×128; and 256 threads share it. **Predict:** which of the four
-# brings the most?
+# its loads before the first store**; the tile is 64×128; and 256 threads share it.
 #
 # In CuTe this is a `TiledCopy`: one copy instruction, wrapped as a **copy atom** and laid out over threads and values.
 # `threads` arranges the threads over the tile, as a matrix of thread numbers; `values` arranges the elements that each
@@ -208,8 +207,8 @@ def vectorized(src: cute.Tensor, dst: cute.Tensor):
 
 
 # %% [markdown]
-# A thread has 64 bytes in flight, an SM 128 KiB. Here are the four changes, with the bytes that an SM's loads have in
-# flight:
+# Here are the four changes, with the bytes that an SM's loads have in flight. (All rows, rung 2 too, are TiledCopy
+# kernels without predicates.)
 
 # %%
 table = show_sweep("copy_rungs")
@@ -220,9 +219,9 @@ for point in all_sweep_results("copy_rungs")[0].points:
 table.fillna("")
 
 # %% [markdown]
-# The first two changes bring the most: either alone reaches 0.9 of torch's copy. Both put far more than 4 KiB in
-# flight. Bytes alone do not decide: loads first has 112 KiB in flight and vectors have 32, but vectors are faster.
-# Together they have 192 KiB and gain a few percent more, as do the wider tile and more threads.
+# At 0.5 µs, 8 KiB are enough. Either of the first two changes puts at least 32 KiB in flight, and reaches 0.9 of
+# torch's copy. More bytes than that are not always faster: *all loads before the first store* has 112 KiB, *vectors*
+# only 32. The other changes gain a few percent.
 #
 # ## Rung 4: TMA
 #
@@ -243,8 +242,8 @@ show_mbarrier(1, [("arrive", 16384), ("bytes", 4096), ("bytes", 8192), ("bytes",
 
 # %% [markdown]
 # `make_tiled_tma_atom` makes the descriptor. It returns a copy atom that holds it, and, in place of `src`, a tensor of
-# *coordinates*, which `local_tile` cuts as it cuts memory. `cpasync.tma_partition` fits a tile in shared memory and
-# tiles of coordinates to the atom. (The two arguments after the atom are for clusters.)
+# *coordinates*, which `local_tile` cuts as it cuts memory. `cpasync.tma_partition` gives both the shape in which the
+# atom copies: one mode for a whole tile, one for the tile's number. (Its second and third arguments are for clusters.)
 
 
 # %%
@@ -277,8 +276,8 @@ def for_tma(atom, tile, matrix):
 #
 # **Exercise 05.2** (about 9 lines). A block of one warp takes three wide tiles, one below the other, from `src` to
 # `dst`: tiles `first`, `first + 1` and `first + 2`. Each passes through the same 16 KiB, with one arrival, one load and
-# one store. The mbarrier is initialized. TMA works in the background: `dst` must be right however long each copy
-# takes, and the block must not end, and give its shared memory away, while TMA still reads it.
+# one store. TMA works in the background: `dst` must be right however long each copy takes, and the block must not end,
+# and give its shared memory away, while TMA still reads it.
 
 
 # %%
@@ -360,10 +359,10 @@ show_ladder("05.2")
 #
 # **Exercise 05.3** (about 14 lines). Complete `transpose_kernel`, for sizes that are multiples of 64. `load` copies
 # words from global to shared memory by cp.async, `store` words from shared memory to registers or from registers to
-# global memory; both cover a tile of 64×64 along its rows, with 256 threads. The kernel has no bank conflict, reads and
-# writes whole sectors, and passes one barrier. At hand: `SmemAllocator().allocate_array(dtype, count)` is a pointer,
-# `cute.make_tensor(pointer, layout)` a tensor there, `cute.make_swizzle(B, M, S)` a swizzle σ, and
-# `cute.make_composed_layout(σ, 0, L)` is σ ∘ L.
+# global memory; both cover a tile of 64×64 along its rows, with 256 threads. Take tiles by `cute.local_tile`:
+# `tile_of_block` fits `src` only. The kernel has no bank conflict, reads and writes whole sectors, and passes one
+# barrier. At hand: `SmemAllocator().allocate_array(dtype, count)` is a pointer, `cute.make_tensor(pointer, layout)` a
+# tensor there, `cute.make_swizzle(B, M, S)` a swizzle σ, and `cute.make_composed_layout(σ, 0, L)` is σ ∘ L.
 
 
 # %%
@@ -409,9 +408,8 @@ def transpose(src: cute.Tensor, dst: cute.Tensor):
 check("05.3", transpose)
 
 # %% [markdown]
-# Four versions of this kernel. Yours is the second row. In the last one a thread fetches 16 bytes by each cp.async,
-# reads four words down a column one by one, and stores them as 16 bytes. Its Swizzle⟨3,2,6⟩ moves groups of four
-# words, so that the 16 bytes stay together.
+# Four versions of this kernel, beside torch's plain copy of as many bytes. Yours is the second row. In the last one a
+# thread fetches 16 bytes by each cp.async, reads four words down a column one by one, and stores them as 16 bytes.
 
 # %%
 show_sweep("transposes")
@@ -427,7 +425,6 @@ show_sweep("transposes")
 # - Put enough bytes in flight before the first wait: wide accesses, and all loads before the first store.
 # - cp.async and TMA fill shared memory in the background. Their waits cover different things: a thread's own copies, or
 #   the bytes that were announced to an mbarrier.
-# - A swizzle removes the bank conflicts of a transpose.
 #
 # **Next:** [notebook 06](06_cutile_tiles.ipynb), where a compiler chooses threads, shared memory and swizzles for you.
 #
