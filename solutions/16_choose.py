@@ -30,7 +30,7 @@ from tutorlib.kernels.hopper import ConfigError, HopperConfig
 show_figure("gemm_ladder_16")
 
 # %% [markdown]
-# All curves are from one session, of 2026-11-22; the course's chooser made the choices.
+# All curves are from one session, of 2026-11-22; the chooser of that day made the choices.
 #
 # ## Waves
 #
@@ -71,7 +71,7 @@ print(f"the course's H200 holds {[Sm().at_once(blocks) for blocks in (1, 2, 4, 8
 # %% [markdown]
 # At 2048, 128 tiles of 128×256 are 64 clusters of 2×1, one wave. They are 32 clusters of 2×2, and need a second wave.
 #
-# There are two ways to use SMs that a wave leaves idle. Notebook 15's **stream-K** cuts the line of all K tiles into
+# There are two ways to use idle SMs. Notebook 15's **stream-K** cuts the line of all K tiles into
 # equal shares. **Split-K** is for few tiles: the blocks of one cluster share a tile's K equally and add their
 # accumulators through distributed shared memory.
 #
@@ -104,7 +104,7 @@ for tile in [(128, 256, 64), (256, 128, 64), (256, 192, 64), (128, 128, 64)]:
 #
 # ## A model of the time
 #
-# Much of what decides can be counted:
+# Most of the time follows from counts:
 #
 # > time ≈ start + waves · (K tiles · step + epilogue) + cost of sharing tiles
 #
@@ -128,14 +128,14 @@ for name, meaning in MEANINGS.items():
     print(f"{name:10} {getattr(sm, name):11,} {meaning}")
 
 # %% [markdown]
-# One fit, to 200 kernels timed on an H200 before those below, gave all fitted constants; another GPU needs a fit to its
-# own kernels. Their names are only labels. `l2_bytes`, for example, is no bandwidth: a step takes as long as the slower
-# of the tensor cores and shared memory, plus one cycle for every 300 bytes from L2.
+# All fitted constants come from one fit, to 200 kernels timed on an H200; another GPU needs its own. Their names are
+# only labels. `l2_bytes`, for example, is no bandwidth: a step takes as long as the slower of the tensor cores and
+# shared memory, plus one cycle for every 300 bytes from L2.
 #
 # `divide` knows three ways to divide the work. With whole tiles the last wave counts in full. With split-K a cluster
 # has `split_k` times more blocks, and each of them a part of K. With stream-K the number of waves is not rounded, but
-# every share has at least 4 K tiles, and a part's accumulators have to be passed on and added: 12,000 cycles, the time
-# of 10 steps. In `cost`, an epilogue with deferred stores is hidden under the next tile, if there is one.
+# every share has at least 4 K tiles, and a part's accumulators have to be passed on and added: 12,000 cycles, about the
+# time of 10 steps. In `cost`, an epilogue with deferred stores is hidden under the next tile, if there is one.
 
 
 # %%
@@ -183,14 +183,14 @@ show_model("hopper_levers", page, 4)
 show_model("hopper_tiles", page)
 
 # %% [markdown]
-# A model whose estimates were all 20% too high would choose as well as an exact one: what matters is the spread of
-# these ratios.
+# A model whose estimates were all 20% too high would choose as well as an exact one: what matters is how far apart
+# these ratios are.
 #
 # **Exercise 16.1** (about 3 lines). Write `repaired(tile, cluster, sm)`, a better `step_cycles` with the same
-# constants. `step_bytes` counts correctly, but `step_cycles` makes two errors with it: it credits multicast with a
-# saving that none of these kernels shows, and it charges a tile of 128×128 for something twice. Mend the formula, not
-# the rows: the check also compares other tiles with the course's formula, within 2%. From all of notebook 15's levers
-# and these tiles:
+# constants. `step_bytes` counts correctly, but `step_cycles` makes two errors with it: it credits multicast with more
+# than any of these kernels gains by it, and it charges a tile of 128×128 for something twice. Mend the formula, not the
+# rows: the check compares other tiles with the course's formula, within 2%. From all of notebook 15's levers and these
+# tiles:
 #
 # | greatest estimate / measured, over the least | `step_cycles` | `repaired`, at most |
 # |---|---|---|
@@ -223,21 +223,19 @@ for sweep, size in [("levers", 2048), ("levers", 4096), ("levers", 8192), ("tile
     print(f"{sweep} at {size}: {' → '.join(ranges)}")
 
 # %% [markdown]
-# Every spread shrinks. At 2048 the estimates of the levers are now all too high, by 4 to 11%; at 8192 they are closer
-# than before. The lowest ratio is that of 128×128 with multicast at 8192. Multicast makes it slower, and no term says
-# so.
+# Every range gets narrower. At 2048 all estimates of the levers are now too high, by 4 to 11%. The lowest ratio, ×0.94,
+# is that of 128×128 with multicast at 8192: multicast makes it slower, and no term says so.
 #
-# The next table tries both models at shapes to which neither was fitted: 26 weights of six models, from gpt-oss 20B to
-# BERT base. At each, the course's chooser nominated 40 configurations, all of which were timed; 10 to 21 of them are in
-# this page's space, and the models rank those. *Loss*: how much slower the first, or the best of the first four, is
-# than the fastest of these. The first row draws from the same nominees.
+# The next table tries both models at 26 shapes to which neither was fitted, from six language and vision models. At
+# each, at least 40 configurations nominated by the course's chooser were timed. Those in this page's space, 10 to 21 a
+# shape, are put in order by each model. *Loss*: how much slower the first, or the best of the first four, is than the
+# fastest of these. The first row draws from the same nominees.
 
 # %%
 show_ranking({"the page's model": page, "repaired": better})
 
 # %% [markdown]
-# The nominees are good already: one drawn at random loses 5.7% in the median. The page's model does better in the
-# median, but worse than chance at the 90th percentile. `repaired` beats chance in both.
+# The page's model beats a random draw in the median, but not at the 90th percentile. `repaired` beats it in both.
 #
 # ## Choose
 #
@@ -260,12 +258,13 @@ print(len(SPACE), "configurations")
 # %% [markdown]
 # **Exercise 16.2** (about 6 lines). Write `choose(m, n, k)`, which returns a `HopperConfig` for any shape, from `cost`
 # with your `repaired`, and `SPACE`. Many configurations cost the same where device memory is the limit. Where costs are
-# equal when rounded to 0.1 µs, take one whose launch asks L2 for the fewest bytes in a step along K. `step_bytes`
-# counts them for one block of a cluster; ignore split-K.
+# equal when rounded to 0.1 µs, spare L2: take the one whose launched blocks (whole clusters; ignore split-K) times
+# `step_bytes(tile, cluster)[1]` is least. This saves traffic, not time: of 627 timed pairs of equal cost, the one with
+# fewer bytes was faster in 305.
 #
 # The check refuses a choice that takes about twice the best one's time by the course's own model. At seven shapes your
 # choice may cost at most 12% more than the course's by the repaired model. A Hopper GPU times five of them instead and
-# prints the slowest: one point if its ratio to cuBLAS is at least 85% of the course's lowest, two from 93%.
+# prints the slowest: one point if your lowest ratio to cuBLAS reaches 85% of the course's lowest, two from 93%.
 
 
 # %%
@@ -327,22 +326,23 @@ check("16.3", tuned)
 # %% [markdown]
 # ## Beside cuBLAS and QuACK
 #
-# The course's own chooser (`tutorlib/kernels/hopper/choose.py`) has a model of the same kind, with more terms. At 76
-# shapes of other models, 40 configurations each, the model's first is within 3% of the fastest at 84% of the shapes. So
-# the chooser ranks the first 24 again, by what the model misses: 1,200 small decision trees learned that from 953 other
-# shapes. Then it is 93%.
+# The course's own chooser (`tutorlib/kernels/hopper/choose.py`) has a model of the same kind, with more terms. The
+# table above had 26 of 76 timed shapes. At 84% of the 76, the first choice of the course's model is within 3% of the
+# fastest. The chooser then sorts the model's first 24 again, by what the model misses: 1,200 small decision trees
+# learned that from 953 other shapes. That raises the 84% to 93%.
 #
-# Here are choices by the model alone, of 2026-11-26 (H100) and 2026-11-29 (H200), at shapes of language models. A's
-# rows are tokens: few when a model writes, many when it reads.
+# Here are choices by the course's model without the trees, of 2026-11-26 (H100) and 2026-11-29 (H200), at shapes of
+# language models. A's rows are tokens: few when a model writes, many when it reads.
 
 # %%
 show_figure("gemm_models")
 
 # %% [markdown]
+# On the H200, eight of the 117 ratios are below 0.995. The least, 0.94, is that of 256×7168×2048.
+#
 # [QuACK](https://github.com/Dao-AILab/quack)'s GEMM is written in the same DSL, and times its configurations at a
-# shape. Here both are tuned at 26 shapes of other models, on an H200 on 2026-11-30. The course's tuner is your loop: it
-# times the best dozen by the course's own chooser and keeps the winner. The seconds are those of a first call, which
-# also compiles.
+# shape. Here both are tuned at 26 of the 76 shapes, on an H200 on 2026-11-30. The course's tuner is your loop: it times
+# its chooser's best dozen. The seconds are those of a first call, which also compiles.
 
 # %%
 import json
@@ -364,8 +364,8 @@ print(f"tuned is ahead of QuACK at {sum(s['tuned_us'] < s['quack_us'] for s in b
 # ## What to remember
 #
 # - Count before you tune: waves, and the bytes of a step on each path.
-# - A model with ten constants ranks configurations well enough to leave out most of them. What matters is the spread of
-#   its errors, not their average. Compare it with chance.
+# - A model with ten constants orders configurations well enough to leave out most of them. What matters is how far
+#   apart its errors are, not their average. Compare its choices with random ones.
 # - Look for the term behind an error before you refit a constant. Then judge the model at shapes that it has not seen.
 #
 # ## Test yourself
@@ -386,6 +386,6 @@ print(f"tuned is ahead of QuACK at {sum(s['tuned_us'] < s['quack_us'] for s in b
 #
 # <details><summary>3. What does ping-pong with tiles of 128×192 pay for overlapping its epilogues?</summary>
 #
-# A step has three quarters of the arithmetic of one with 128×256, but five sixths of its bytes from L2.
+# A step has three quarters of the arithmetic of one with 128×256, but five sixths of the bytes that TMA writes.
 #
 # </details>
