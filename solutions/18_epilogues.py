@@ -73,9 +73,9 @@ print("gelu           ", arithmetic(gelu))
 #
 # Special functions (`tanh`, `ex2`, `rcp`) are the expensive part of an epilogue: an SM executes 128 fp32 additions or
 # multiplications per cycle, but only 16 special functions. A tile of 128×256 has 32,768 results, whose tanh takes 2,048
-# cycles. At their datasheet rate the tensor cores take 1,024 cycles for a K tile of 64, so 65,536 with K = 4096. If
-# they wait for it, tanh adds 3%. GELU's seven other instructions per element take 1,792 cycles, nearly 3% more if they
-# do not overlap with tanh.
+# cycles. At their datasheet rate the tensor cores take 1,024 cycles for a K tile of 64, so 65,536 with K = 4096. If the
+# tensor cores wait for the epilogue, tanh adds 3%. GELU's seven other instructions per element take 1,792 cycles,
+# nearly 3% more if they do not overlap with tanh.
 #
 # ## Where the bias is
 #
@@ -92,13 +92,12 @@ def every_row(bias, rows):
 
 # %% [markdown]
 # **Exercise 18.1** (about 3 lines). A diffusion model multiplies the tokens of several images by one weight, and gives
-# each image a bias of its own. One small GEMM computes all images' biases for three layers: a row-major matrix with a
-# row for each image and 3N columns, a third for each layer. `bias` is one layer's part of it, of shape (images, N), not
-# copied.
+# each image a bias of its own. One small GEMM computes the biases for three layers, a row-major matrix with a row for
+# each image and 3N columns. `bias` is one layer's part of it, of shape (images, N).
 #
 # A has the first image's tokens, then the second's, and so on. Write `every_image(bias, tokens)`, where an image has
 # `tokens` rows of A. Return the bias as a matrix of shape (images · tokens, N), whose element (m, n) is the bias of row
-# m's image in column n. Nothing is copied, and no division is left for the kernel to do.
+# m's image in column n. Nothing is copied. `tokens` divides the tile's 64 rows, or is a multiple of them.
 
 
 # %%
@@ -114,8 +113,8 @@ def every_image(bias, tokens):
 check("18.1", every_image)
 
 # %% [markdown]
-# A row is a pair: the token, with stride 0, and the image, whose stride is that of the matrix the bias is a part of.
-# The kernel around your function is notebook 10's. It partitions your matrix, called D, like C.
+# A row is a pair: the token, with stride 0, and the image, with stride `bias.stride[0]`, 3N here. Notebook 10's kernel
+# partitions your matrix, called D, like C.
 #
 # ## An epilogue is a function
 #
@@ -210,16 +209,17 @@ check("18.3", gated)
 # where eᵍ overflows. Both take two special functions, `ex2` and the division's `rcp`. The course uses a third form, g/2
 # · (1 + tanh(g/2)), with one; its error is up to |g| · 2⁻¹².
 #
-# The width is 8 on Hopper. There a wrapper copies 8 accumulators of gate and the 8 of up into registers of shape
-# ((2, 2), 2, (1, 2)), two steps, and calls your function.
+# The width is 8 on Hopper. There a wrapper calls your function with 8 accumulators of gate and the 8 of up, two steps:
+# in each step, two columns in each of two rows, from two groups of 8 columns.
 #
 # ## What the epilogues cost
 #
 # In a *cooperative* kernel the tensor cores wait for the epilogue, so your estimates should hold. In *ping-pong*, one
-# warpgroup's epilogue runs under the other's main loop, and should cost nothing. A residual needs D's bytes, at 4.2
-# TB/s. A gated epilogue saves half of C's bytes, and takes one tanh for two accumulators. (N is the width of gate and
-# up together, so C has N/2 columns.) **Predict** which estimate is furthest off. The next cell prints them beside the
-# time that each epilogue adds to the plain GEMM in the same configuration, measured in turn with it:
+# warpgroup's epilogue runs under the other's main loop, and should cost almost nothing. A residual needs D's bytes, at
+# 4.2 TB/s. A gated epilogue saves half of C's bytes, and takes one tanh and four other instructions for two
+# accumulators. (N is the width of gate and up together, so C has N/2 columns.) **Predict** which estimate is furthest
+# off, in percentage points. The next cell prints them beside the time that each epilogue adds to the plain GEMM in the
+# same configuration:
 
 
 # %%
@@ -247,11 +247,14 @@ for point in h200.at((4096, 14336, 4096)):
         print(f"{kernel:25} {times}: estimate {estimate:14} measured {added}")
 
 # %% [markdown]
-# GELU is within its range, and in ping-pong it adds 1.1%. SwiGLU agrees with its estimate within the noise. It is
-# faster than the plain GEMM, since it stores half as much.
+# GELU is within its range. In ping-pong it adds 1.1%; the last tiles' epilogues, which nothing hides, explain less than
+# half. SwiGLU is at the low end of its range, and faster than the plain GEMM, since it stores half as much. The SMs ran
+# at about 1,600 MHz, where the main loops alone take 556 of the plain 597 µs; relative to all 597, GELU's range is 2.9%
+# to 5.8%.
 #
-# The residual is furthest off: 7.7% in place of 4.7%. An epilogue issues the loads of D only when the accumulators are
-# ready. The estimate counts D's bytes, but not the wait for the first of them.
+# The residual is furthest off: 7.7% in place of 4.7%. The missing 18 µs are 1.3 µs for each of an SM's 13.6 tiles.
+# Latency is a likely part: the epilogue issues its loads of D only when the accumulators are ready. In ping-pong,
+# loading D by TMA before the main loop saved 1.9%.
 #
 # The next table has the configurations that the course's model chose, beside torch.compile, cuBLAS and cuBLASLt's own
 # epilogue. For a residual, *cuBLAS* is `torch.addmm`, which first copies D to C; *cuBLAS in place* is `d.addmm_`, where
@@ -261,13 +264,13 @@ for point in h200.at((4096, 14336, 4096)):
 show_sweep("fused_rivals")
 
 # %% [markdown]
-# Fused GELU is 15% and 11% faster than torch.compile, and 5% and 1% faster than cuBLASLt's. SwiGLU is 18% and 7.5%
-# faster than eager torch; notebook 19 compares it with torch.compile. A residual beats `torch.addmm` only because of
-# the copy: cuBLAS in place is 6% faster at 4096×14336×4096, and level at 8192³. So fuse what saves a pass over C, and
-# leave a residual that may be overwritten to cuBLAS.
+# Fused GELU is faster than torch.compile and cuBLASLt's, and SwiGLU than eager torch; notebook 19 compares it with
+# torch.compile. A residual beats `torch.addmm` only because of the copy: cuBLAS in place is 6% faster at
+# 4096×14336×4096, and level at 8192³. So fuse an activation or a gate, and leave a residual that may be overwritten to
+# cuBLAS, which fuses it too.
 #
 # On a Hopper GPU, the next cell times your `gated`, and the GELU above, at 4096×14336×4096, each in turn with the
-# course's kernel:
+# course's kernel. Both use the model's choice, ping-pong with smaller tiles than above:
 
 # %%
 show_fused_speeds(with_epilogue(bias_gelu), with_gate(gated))
@@ -275,9 +278,9 @@ show_fused_speeds(with_epilogue(bias_gelu), with_gate(gated))
 # %% [markdown]
 # ## An epilogue of your own
 #
-# To convert C to FP8 you need a scale, and for it the largest |C| of the matrix, which is known only when the GEMM is
-# over: in time for the scale of the next training step (*delayed scaling*). Each block finds the maximum of its tile,
-# and a second, tiny kernel reduces these.
+# To convert C to FP8 you need a scale, and for it the largest |C| of the matrix, which is known only after the GEMM:
+# too late for this C, in time for the next training step's (*delayed scaling*). Each block finds the maximum of its
+# tile, and a second, tiny kernel reduces these.
 #
 # **Exercise 18.4** (about 17 lines). From an empty cell, write `tile_amax(a, b, amax)`, a `@cute.jit` host function,
 # and the epilogue of its kernel, also `@cute.jit`. a is (M, K) and b (N, K), both bf16. `amax` is fp32, compact and
@@ -293,11 +296,11 @@ show_fused_speeds(with_epilogue(bias_gelu), with_gate(gated))
 # | `cute.arch.warp_reduction_max(x)` | the largest x of a warp's lanes, by five shuffles; all lanes get it |
 # | `cute.arch.fmax(x, y)` | the larger of two numbers |
 # | `SmemAllocator().allocate_tensor(Float32, layout, byte_alignment=16)` | in shared memory, apart from sA and sB |
-# | `gC = acc.gC` | the block's tile of c; take it out before an `if`: in it, `acc.gC[…] = …` is an error |
+# | `gC = acc.gC` | the block's tile of c; read it before any `if`: inside one, assigning to `acc.gC[…]` is an error |
 # | `cute.arch.thread_idx()`, `cute.arch.sync_threads()` | as in notebook 02 |
 #
 # `make_gemm` takes a c of M × N elements, each rounded up to whole tiles if you like, and gives each block its tile of
-# it. A mode of c may be nested, such as (64, tiles).
+# it.
 
 
 # %%
@@ -332,8 +335,7 @@ def tile_amax(a: cute.Tensor, b: cute.Tensor, amax: cute.Tensor):
 check("18.4", tile_amax)
 
 # %% [markdown]
-# With strides of 0, all elements of a tile have one address, so thread 0 may write any of them. Each warp writes its
-# maximum to shared memory, and thread 0 reads all four after the barrier.
+# With strides of 0, all elements of a tile have one address, so thread 0 may write any of them.
 #
 # ## What to remember
 #
@@ -357,7 +359,7 @@ check("18.4", tile_amax)
 # <details><summary>2. Gate and up are interleaved with width 8 on Hopper. Would width 4 do?</summary>
 #
 # No. A group of 8 columns would be half gate, half up. A thread has two adjacent columns of it, so either gate or up:
-# the product would need a shuffle. <code>show_gate(8, 4)</code> draws both widths.
+# the product would need a shuffle.
 #
 # </details>
 #

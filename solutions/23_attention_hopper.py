@@ -8,13 +8,11 @@
 # %% [markdown]
 # # 23 · Attention on Hopper
 #
-# For each head, attention computes O = softmax(Q Kᵀ · scale) V: two GEMMs with a softmax between them. In notebook 15
-# the tensor cores ran through a GEMM almost without a pause. Here they wait for the softmax, and the softmax waits for
-# them. How can both work at the same time?
+# For each head, attention computes O = softmax(Q Kᵀ · scale) V: two GEMMs with a softmax between them. The tensor cores
+# wait for the softmax, and the softmax waits for them. How can both work at the same time?
 #
-# The answer of this page is that of FlashAttention-3 ([Shah et al., 2024](https://arxiv.org/abs/2407.08608)). `check`
-# compiles the course's kernel with your part in it and simulates it. At the end you write all that a consumer warpgroup
-# does.
+# This page's answer is FlashAttention-3's ([Shah et al., 2024](https://arxiv.org/abs/2407.08608)). At the end you write
+# all that a consumer warpgroup does.
 #
 # > **After this page you can** use the accumulators of one wgmma as an operand of the next, write an online softmax in
 # > registers, run a softmax under wgmmas in flight, and make two warpgroups take turns at the tensor cores.
@@ -51,10 +49,10 @@ others = (3 * ROWS * KEYS + ROWS * HEAD_DIM) / FP32  # of a score: maximum, scal
 print(f"S: {product:.0f} cycles, P V: {product:.0f}; softmax: exponentials {exponentials:.0f}, the rest {others:.0f}")
 
 # %% [markdown]
-# In ticks of 256 cycles: S and P V take 2 each, and a softmax 3, for a warpgroup that has the units to itself. If both
-# warpgroups do the same at the same time, they share the units, and each part takes twice as long.
+# In ticks of 256 cycles, S and P V take 2 each, and a softmax 3, for a warpgroup that has the units to itself. Two
+# warpgroups that do the same at the same time take twice as long.
 #
-# Wgmmas are asynchronous, so a kernel chooses what a warpgroup waits for. In each step, S is of one block of keys, and
+# Wgmmas are asynchronous, so a kernel chooses what a warpgroup waits for. Each step computes S of one block of keys and
 # P V of the block before. The page's kernels differ in two ways:
 #
 # | kernel | before its softmax, a warpgroup | turns |
@@ -64,29 +62,28 @@ print(f"S: {product:.0f} cycles, P V: {product:.0f}; softmax: exponentials {expo
 # | *ping-pong* | as *plain* | the warpgroups take turns at issuing S |
 # | *ping-pong + overlap* | issues S and P V, and waits for S only | the warpgroups take turns at issuing both |
 #
-# The charts show three blocks of keys; the kernel visits the last one first. The rows `wg 0` and `wg 1` are the two
-# warpgroups' softmaxes, and the row `mma` the tensor cores: S1 is S of keys 1, P1 is P V of keys 1. In the first two
-# charts both warpgroups do the same at the same time. In the third, one multiplies while the other computes its
-# softmax, and warpgroup 0 is first:
+# The charts show three blocks of keys, from the last to the first. The rows `wg 0` and `wg 1` are the two warpgroups'
+# softmaxes, and the row `mma` the tensor cores: S1 is S of keys 1, P1 is P V of keys 1. In the first two charts the
+# warpgroups work in step. In the third they alternate: of two boxes with one label, the first is warpgroup 0's.
 
 # %%
 show_attention("together", "plain", "ping-pong + overlap")
 
 # %% [markdown]
-# *plain* hides a part of the softmax under P V; turns with overlap hide nearly all of it. In the third chart, the last
-# tick of one softmax overlaps the first tick of the other. The model lets both run at full speed there, as if one used
-# the exponentials' unit and the other the fp32 units. It counts the units' work only, not the time in which a warpgroup
-# issues, waits, or rounds P. What the levers bring on a GPU is in this page's last table.
+# *plain* hides a part of the softmax under P V; turns with overlap hide nearly all of it. In tick 4 of the third chart
+# the two softmaxes overlap, and the model lets both run at full speed. It counts the units' work only, not the time in
+# which a warpgroup issues, waits, or rounds P.
 #
 # You will write *ping-pong + overlap*. The roles are those of notebook 15. The producer warp loads Q once, and K and V
-# into a ring of two stages each, in the order in which a step reads them: K of a block, and then V of the block before.
-# Each of two consumer warpgroups reads its 64 rows of Q from shared memory, and keeps S, P and O in registers.
+# into a ring of two stages each, in the order in which your step reads them: K of a block, and then V of the block
+# before. Each of two consumer warpgroups reads its 64 rows of Q from shared memory, and keeps S, P and O in registers.
 #
 # ## From accumulators to an operand
 #
 # P is the A operand of P V, and a wgmma can read A from registers. S is the accumulator of Q Kᵀ. If each thread's
-# accumulators are exactly the elements of A that the instruction reads from that thread, P never has to move. Are they?
-# Here are the accumulators of a warpgroup (the first 32 columns), a thread and its register for each element:
+# accumulators are exactly the elements of A that the instruction reads from that thread, P never has to move. Here are
+# a warpgroup's accumulators, the first 32 columns: on the left, the warp and registers of each 8×8 block; on the right,
+# the lanes within one block.
 
 # %%
 show_wgmma(32)
@@ -102,19 +99,21 @@ show_wgmma(32)
 # | 4, 5 | as 0, 1 | 8 columns to the right |
 # | 6, 7 | as 2, 3 | 8 columns to the right |
 #
-# They are: in the picture, T0's registers 0 to 7 are the 8 elements of its first K block, and 8 to 15 those of the
-# second. So accumulators and operand are two layouts of the same registers. The accumulators of 64×N have the layout
-# ((2, 2, N/8), 1, 1):((1, 2, 4), 0, 0): two neighbors, two rows, N/8 groups of 8 columns. The softmax needs them by
-# row, and the MMA as an A operand, ((2, 2, 2), 1, K blocks):
+# In the picture, T0's registers 0 to 7 are the 8 elements of its first K block, and 8 to 15 those of the second. So
+# each thread rounds its own accumulators, in their order, and has its operand: no element moves to another thread. The
+# accumulators of 64×N have the layout ((2, 2, N/8), 1, 1):((1, 2, 4), 0, 0): two neighbors, two rows, N/8 groups of 8
+# columns. The softmax needs a view of them by row, and the MMA a view of the rounded ones as an A operand, ((2, 2, 2),
+# 1, K blocks):
 
 # %%
 show_source(by_row, p_operand)
 
 # %% [markdown]
-# V is stored as (keys, head_dim) with head_dim contiguous, but P V sums over keys. Such an operand is **MN-major**, and
-# Hopper's wgmma reads it directly if it is bf16.
+# V's rows are contiguous along head_dim, but P V sums over keys. Such an operand is **MN-major**, and Hopper's wgmma
+# reads it directly if it is bf16.
 #
-# While a group of wgmmas is in flight, the threads may not write the registers that it reads or accumulates into.
+# While a group of wgmmas is in flight, the threads may not write its operand in registers, nor read or write its
+# accumulators.
 #
 # ## The softmax, two rows at a time
 #
@@ -127,14 +126,14 @@ show_source(by_row, p_operand)
 # these scores to −∞ in registers, since each thread can compute query and key of each of its accumulators. As in 22.2,
 # only blocks at the diagonal or at the last key need it, so the kernel compiles its step twice, with and without.
 #
-# The kernel visits the blocks of keys from the last to the first. `softmax_first`, the course's, handles the block
-# visited first, which has no earlier maximum. Yours is for all others.
+# The kernel visits the blocks of keys from the last to the first, so the masked ones come first. `softmax_first`, the
+# course's, handles the block visited first, which has no earlier maximum. Yours is for all others.
 #
 # **Exercise 23.1** (about 8 lines). Write `softmax_step(online, rows, p_rows, factors)`, the softmax of one block, for
-# a thread's two rows, 0 and 1. It updates `online.rmax[row]` and `online.rsum[row]`, stores P, and puts into
-# `factors[row]` what the caller multiplies O by. The budget is two shuffles for each row, and for each score one `ex2`
-# with one multiply-add before it. The GPU's exponential has base 2, and `online.scale` includes log2(e). The loop, its
-# load and its store are there. In the check, the kernel is causal, with 128 queries and blocks of 32 keys.
+# a thread's two rows, 0 and 1. It updates `online.rmax[row]` and `online.rsum[row]`, stores P, and puts O's factor into
+# `factors[row]`. The budget is two shuffles for each row, and for each score one `ex2` with one multiply-add before it.
+# The GPU's exponential has base 2, and `online.scale` includes log2(e). The loop, its load and its store are there. In
+# the check, the kernel is causal, with 128 queries and blocks of 32 keys.
 #
 # | at hand | |
 # |---|---|
@@ -166,25 +165,24 @@ def softmax_step(online, rows, p_rows, factors):
 check("23.1", softmax_step)
 
 # %% [markdown]
-# Each thread keeps the sum of its own part of the row; at the end, the four add up their parts once. In the first
-# three blocks visited, some rows see no key: their maximum is −∞, and (−∞) − (−∞) would be NaN. Subtract 0 in its
-# place: 2^(−∞) is 0.
+# Each thread sums its own part of the row; at the end, the four add up their parts once. In the first three blocks
+# visited, some rows see no key: their maximum is −∞, and (−∞) − (−∞) would be NaN. So subtract 0: 2^(−∞) is 0.
 #
 # ## The consumer's step
 #
-# After S of the last block and its softmax, everything a warpgroup does repeats. That is a **step**: S of this block, P
-# V of the block before, the softmax of this block. P V of block 0 is left at the end.
+# After S of the last block and its softmax, a warpgroup repeats a **step**: S of this block, P V of the block before,
+# the softmax of this block. P V of block 0 is left at the end.
 #
-# `me` is the warpgroup's view of the kernel. Tensors are named as in notebook 14: `me.tSrS` is a thread's registers of
-# S, `me.tOrP` its P in bf16, as an operand of O, and `me.tOrO` its accumulators of O. A step begins with P of the block
-# before in `me.tOrP`, and ends with P of its own block there. This is the step of *together*:
+# `me` is the warpgroup's view of the kernel. As named in notebook 14, `me.tSrS` is a thread's S, `me.tOrP` its P in
+# bf16, an operand, and `me.tOrO` its O. A step begins with P of the block before in `me.tOrP`, and ends with P of its
+# own block there. This is the step of *together*:
 
 # %%
 show_source(step_together)
 
 # %% [markdown]
-# Two **named barriers** make the warpgroups take turns: barrier `TURN_BARRIER` + g admits warpgroup g. A barrier
-# completes when `number_of_threads` threads have arrived, those that wait included.
+# Two **named barriers** make the warpgroups take turns: barrier `TURN_BARRIER` + g admits warpgroup g. It completes
+# when `number_of_threads` threads have arrived, those that wait included.
 
 # %%
 show_source(take_turn, pass_turn)
@@ -197,7 +195,7 @@ show_source(take_turn, pass_turn)
 # | at hand | |
 # |---|---|
 # | `me.take_turn()`, `me.pass_turn()` | wait for this warpgroup's turn; give the other one its turn |
-# | `me.issue_s(k_state)`, `me.issue_o(v_state)` | wait for the full stage, issue S or P V, commit it as a group |
+# | `me.issue_s(k_state)`, `me.issue_o(v_state)` | wait for the full stage; commit S = Q Kᵀ or O += P V as a group |
 # | `warpgroup.wait_group(n)` | waits until at most the n newest groups are in flight |
 # | `me.free_k(k_state)`, `me.free_v(v_state)` | free the stage; the caller of `step` advances the state |
 # | `me.mask(n_block)` | sets hidden scores in `me.tSrS` to −∞ |
@@ -254,11 +252,11 @@ def steps(me, tile, k_state, v_state):
 
 
 # %% [markdown]
-# **Exercise 23.3** (about 17 lines). From an empty cell, write `consume(me, tile, q_full)`, a `@cute.jit` function: all
-# that a consumer warpgroup does with one tile of queries, from the wait for Q to the last P V. The caller then divides
-# O by the sums and stores it. S of the last block takes a turn; the last P V needs none. Each turn is passed directly
-# after its wgmmas are issued. A tile may have one block. The thread block ends after its tile, so a barrier may keep an
-# arrival.
+# **Exercise 23.3** (about 17 lines). From an empty cell, write `consume(me, tile, q_full)`, a `@cute.jit` function: a
+# consumer warpgroup's work on one tile of queries, from the wait for Q to the last P V. The caller divides O by the
+# sums and stores it. S of the last block takes a turn; the last P V needs none. Each turn is passed directly after its
+# wgmmas are issued. A tile may have one block. The thread block ends after its tile, so a barrier may be left with an
+# arrival for which no warpgroup waits.
 #
 # | at hand | |
 # |---|---|
@@ -271,8 +269,8 @@ def steps(me, tile, k_state, v_state):
 # | `steps(me, tile, k_state, v_state)` | the cell above |
 # | `me.take_turn()` and the others | as in `step`; a state's stage is freed once, then `state.advance()` |
 #
-# The check fills the kernel with your functions. On a Hopper GPU it is timed, causal, beside torch's attention on
-# cuDNN. The last point needs 95% of the ratio to cuDNN that the course's parts reached.
+# On a Hopper GPU, the check times the kernel, causal, beside torch's attention on cuDNN. The last point needs 95% of
+# the ratio that the course's parts reached.
 
 
 # %%
@@ -312,49 +310,51 @@ my_kernel = softmax_step, step, consume
 check("23.3", my_kernel)
 
 # %% [markdown]
-# One warpgroup has to pass before it takes its own first turn. Otherwise both wait for each other.
+# One warpgroup has to pass before its own first turn. Otherwise both wait for each other.
 #
 # The course's kernel is also **persistent**: a thread block takes tile after tile, and its producer warp loads the next
 # tile's Q, K and V while the consumers finish this one.
 #
 # ## Measured
 #
-# The speed of the course's kernels, this page's in CuTe and notebook 22's in cuTile, beside torch's attention on cuDNN.
-# Each run has 16,384 tokens, as sequences of 1,024 to 16,384. In the middle, 16 heads share 2 heads of K and V:
+# The picture has the speed of the course's kernels, this page's in CuTe and notebook 22's in cuTile, beside torch's
+# attention on cuDNN. Each run has 16,384 tokens, as sequences of 1,024 to 16,384. In the middle, 16 heads share 2 heads
+# of K and V:
 
 # %%
 show_figure("attention_ladder")
 
 # %% [markdown]
 # With a causal mask the CuTe kernel is 12% to 18% faster than cuDNN's at head_dim 128, and 5% to 16% at 64. Without
-# one, it is between 1% slower and 6% faster at 128, and between 3% slower and 14% faster at 64. FlashAttention-3 is not
-# among the course's packages, and was not timed.
+# one, it is between 1% slower and 6% faster at 128, and between 3% slower and 11% faster at 64. FlashAttention-3 was
+# not timed.
 #
-# Which idea brought how much, with a causal mask? Each is a **lever**, and each row of the table adds one to the row
-# above it. *few masks* is the mask only in the blocks that need it, *longest first* the order of the tiles, which
-# differ in length. A gain within the noise is left blank. Your kernel has the levers of the row *overlap*. The columns
-# are batch × heads × heads of K and V × queries × keys × head_dim:
+# How much did each **lever** bring, with a causal mask? Each row of the table adds one to the row above it. *few masks*
+# masks only the blocks that need it, and *longest first* starts the tiles with the most keys first. A gain within the
+# noise is left blank. Your kernel has the levers of the row *overlap*; the check timed it in another run, and without
+# the logarithms of the row sums, which the table's kernels store for the backward pass, so its ratio may differ. The
+# columns are batch × heads × heads of K and V × queries × keys × head_dim:
 
 # %%
 show_levers("attention_levers")
 
 # %% [markdown]
 # *overlap* brings most at head_dim 128, 7.2%, and *persistent* at 64, 10.5%. Turns alone gain nothing at 128 and lose
-# 4.4% at 64: a turn covers S only, and P V is issued out of turn. With *overlap* a turn covers both.
+# 4.4% at 64. They cover S only, so one warpgroup's P V may delay the S of the other's turn. With *overlap* they cover
+# both.
 #
-# At 128, *plain*, *ping-pong* and *overlap* together gain 7.5%. The charts promise more: 42 ticks against 25. But their
-# *together* is the worst case, two warpgroups in step. No rule in that kernel keeps them in step. When they are apart,
-# one can multiply while the other computes its softmax, without any lever, and less is left to gain. This page does not
-# measure how far apart they are.
+# The charts promise more: 42 ticks for *together*, 34 for *plain*, 25 for *ping-pong + overlap*. At 128, *plain* alone
+# gains nothing, and *plain*, *ping-pong* and *overlap* together 7.5%. But the charts keep the warpgroups of *together*
+# and *plain* in step, and no rule of these kernels does. If they drift apart, one can multiply during the other's
+# softmax without any lever. This page does not measure how far apart they are.
 #
 # ## What to remember
 #
-# - Accumulators of one wgmma, rounded, are the A operand of the next, in the same registers: two layouts of one tensor.
-#   An operand in registers is in use until its group is complete, like a stage of shared memory.
+# - Accumulators of one wgmma, rounded, are the A operand of the next: no element leaves its thread. An operand in
+#   registers is in use until its group is complete, like a stage of shared memory.
 # - Each group of wgmmas frees different resources. Issue the group that the next computation needs first, and wait for
 #   that group only.
-# - At head_dim 128, exponentials take half as many cycles as the GEMMs. Overlap within each warpgroup and turns between
-#   the two hide a part of them.
+# - At head_dim 128, exponentials take half as many cycles as the GEMMs. Overlap and turns hide a part of them.
 #
 # This is the last page. Next: [the contents](contents.ipynb), for pages that you skipped.
 #
@@ -363,8 +363,7 @@ show_levers("attention_levers")
 # <details><summary>1. Why may <code>free_k</code> come before the softmax, but <code>free_v</code> only after
 # <code>wait_group(0)</code>?</summary>
 #
-# S reads K, and S is complete after wait_group(1). P V, the newer group, reads V and may be in flight until
-# wait_group(0).
+# S, which reads K, is complete after wait_group(1). P V, the newer group, may read V until wait_group(0).
 #
 # </details>
 #
@@ -378,7 +377,7 @@ show_levers("attention_levers")
 #
 # <details><summary>3. Before ping-pong's first turn, one warpgroup passes. What if both did?</summary>
 #
-# Then there are two turns: both warpgroups take their first one at once, and each pass admits the other to its next
-# turn, even while the first still issues.
+# Then there are two turns. If both warpgroups wait in time, both issue at once. But if one passes again before the
+# other waits, the other's barrier completes without it, and then both may wait forever.
 #
 # </details>
