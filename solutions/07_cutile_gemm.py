@@ -81,8 +81,9 @@ check("07.1", gemm)
 
 # %% [markdown]
 # The table has its speed as a fraction of cuBLAS's, for square bf16 matrices of three sizes. A measurement repeats a
-# pair, the kernel and cuBLAS. Its **spread**, ±, is the distance from the median ratio to the quartiles of the pairs. A
-# difference between two rows is noise if it is smaller than the sum of their two ±.
+# pair, the kernel and cuBLAS. Its **spread**, ±, is the distance from the median ratio to the quartiles of the pairs.
+# A difference between two rows is noise if it is smaller than the sum of their two ±. Compare within one table: other
+# sessions, such as that of `check`, differ by up to 4%.
 
 # %%
 show_sweep("tile_rungs")[:1]
@@ -108,9 +109,9 @@ for side in (64, 128, 256):
 # runs fastest, so a wave covers slightly more than two columns of C's tiles: it reads **all** of A's tiles and three
 # rows of B's.
 #
-# Now make the wave a rectangle, here in miniature: 16×16 tiles, 32 blocks in flight. Each color is a wave. In the
-# margins, green marks what the first wave reads: rows of A's tiles, and rows of B's, which the picture again draws as
-# columns.
+# Now make the wave a rectangle, here in miniature: 16×16 tiles, 32 blocks in flight. Each color is a wave. The
+# margins use green differently: it marks what the first wave reads, rows of A's tiles and rows of B's. (The picture
+# again draws B's rows as columns.)
 
 # %%
 small, in_flight = (16, 16), 32
@@ -154,9 +155,7 @@ show_sweep("tile_rungs")[:2]
 
 # %% [markdown]
 # Only 8192 gains; the differences at 2048 and 4096 are noise. At 8192, A has 134 MB, far more than an H200's L2, of
-# about 63 MB. At 4096 it has 34 MB, and L2 probably serves most reads in either order. Average bandwidth does not
-# explain the whole loss: 31 waves, each of about 67 rows of tiles, read 4.4 GB, 0.9 ms at full bandwidth; the kernel
-# takes 1.7 ms.
+# about 63 MB. At 4096 it has 34 MB, and L2 probably serves most reads in either order.
 #
 # ## Rung 3: the shape of a tile
 #
@@ -166,8 +165,7 @@ show_sweep("tile_rungs")[:2]
 show_sweep("tile_rungs")[1:3].rename(lambda name: name.removesuffix(", spilled"))
 
 # %% [markdown]
-# The compiler's report shows why, and needs no GPU. `compiled` compiles the kernel of these rows, which rung 4 launches
-# with fewer blocks:
+# The compiler's report shows why, and needs no GPU. `compiled` compiles this table's kernel, which is also rung 4's:
 
 # %%
 for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:
@@ -179,8 +177,8 @@ for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:
 
 # %% [markdown]
 # On Hopper the accumulators are registers of the **consumer warps**, 4 by default; 4 more warps load. A thread can
-# address 255 registers. With 256 accumulators per thread, registers spill to the stack, which is in local memory. (Its
-# 1,792 bytes are 448 registers: the accumulators and other values.) Apart from a smaller tile, two **hints** help.
+# address 255 registers. With 256 accumulators per thread, registers spill to the stack, which is in local memory.
+# (1,792 bytes hold 448 registers, more than the 256 accumulators.) Apart from a smaller tile, two **hints** help.
 # Hints change a kernel's speed, never its result.
 #
 # - **`num_worker_warps=8`**: twice the threads share the accumulator.
@@ -207,8 +205,8 @@ for config in [Config(128, 256, num_worker_warps=8), Config(256, 256, num_ctas=2
 show_tiles("a thread block for each tile", "persistent", loads="A, B", stores="C")
 
 # %% [markdown]
-# While a persistent block stores one tile, the first loads of the next are in flight, so the tensor cores idle only for
-# the rest of the epilogue. Persistence does not shorten the last wave, which is rarely full.
+# Before a persistent block has stored one tile, it issues the first loads of the next, so the tensor cores idle only
+# for the rest of the epilogue. Persistence does not shorten the last wave, which is rarely full.
 #
 # **Exercise 07.3** (about 9 lines). Write the kernel `persistent(a, b, c, tm, tn, tk, group)`, the last four known at
 # compile time. It runs on a one-dimensional grid of any number of blocks, `ct.num_blocks(0)` inside the kernel. Tiles
@@ -246,8 +244,9 @@ show_sweep("tile_rungs")[3:]
 # - **Eight warps** make 128×256 13 to 16 times as fast as the spilled kernel.
 # - **Persistence** gains 4% at 4096 and 3% at 8192. At 2048 there are 128 tiles of 128×256, fewer than SMs, so no block
 #   has a second tile, and the gain is noise.
-# - **The best tile** depends on the size. 256×256 loads the least per operation and wins at 8192. At 2048 it makes one
-#   tile for each pair of SMs, so no second tile hides the first loads, and 128×128 wins. At 4096 they tie.
+# - **The best tile** depends on the size. 256×256 loads the least per operation and wins at 8192. At 2048 it makes
+#   one tile for each pair of SMs, so no second tile hides the first loads, and 128×128 wins. At 4096, 256×256 and
+#   128×128 tie.
 #
 # This is a good place to stop.
 #
@@ -277,8 +276,7 @@ else:
 
 # %% [markdown]
 # The figure has the sides 64, 128 and 256 (without 64×64) and three depths, and gives the speed of each with its best
-# hints, in TFLOP/s. The red frame marks the fastest. cuBLAS had 791 in that session; other sessions differ by up to 4%,
-# so compare within the figure.
+# hints, in TFLOP/s. The red frame marks the fastest. cuBLAS had 791 in that session.
 
 # %%
 show_figure("tile_heatmap")
@@ -318,15 +316,17 @@ print("64×128×64, a block for each tile:", serialized(made.ptx) or "several wg
 
 # %% [markdown]
 # - **128×256×128** with one CTA spills, though it has 128 accumulators per thread, as at a depth of 64. The 168
-#   registers are those at the launch; consumers later get 232 (notebook 08), so a deeper step needs more than 104
-#   others. Two CTAs spill nothing and are faster, the figure's 557 TFLOP/s, but their 193 KiB hold only two stages.
-# - **256×256×128** does not spill, but at most two of its stages fit, where a depth of 64 has four. (In a pair, a CTA
-#   keeps half of A's tile and all of B's.) While the tensor cores read one of two stages, loads can fill only the
-#   other.
+#   registers are those at the launch; consumers later get 232 (notebook 08), so at this depth a thread must need more
+#   than 104 registers besides its accumulators. Two CTAs spill nothing and are faster, the figure's 557 TFLOP/s, but
+#   their 193 KiB hold only two stages.
+# - **256×256×128** does not spill, but at most two of its stages fit, where a depth of 64 has three beside the 64 KiB
+#   of C's tile. (In a pair, a CTA keeps half of A's tile and all of B's.) While the tensor cores read one of two
+#   stages, loads can fill only the other.
 # - **64×128×64** and **128×64×64** issue one wgmma at a time, so the tensor cores idle between two of them: no other
-#   instruction may read the accumulators of a wgmma in flight, and here some do. Persistence is the cause: the last
-#   line is the kernel of 07.1 with a tile of 64×128, and its remark is gone. Probably the compiler starts the next tile
-#   in a second set of accumulators while it stores the first.
+#   instruction may read the accumulators of a wgmma in flight, and here some do. The remark is due to persistence:
+#   the last line, 07.1's kernel with a tile of 64×128, has none. It is probably not the only cause of the low speed:
+#   these tiles load more, 43 operations per byte in place of 64, and 256×64, without the remark, has only 500
+#   TFLOP/s.
 #
 # ## What to remember
 #
@@ -359,7 +359,8 @@ print("64×128×64, a block for each tile:", serialized(made.ptx) or "several wg
 # <details><summary>3. C has 140 tiles of 128×128, and the GPU 132 SMs. How much can a persistent grid gain, and what
 # else would you try?</summary>
 #
-# 140 tiles are two waves, the second with 8 tiles: the SMs work 53% of the time, and a persistent grid changes nothing
-# about that. Cut K, as notebook 08 does.
+# 140 tiles are two waves, the second with 8 tiles: the SMs work 53% of the time, and a persistent grid changes
+# nothing about that. Cut K in 3, as in notebook 08: 420 blocks are 4 waves of a third each, 1.33 in place of 2. Or
+# take smaller tiles.
 #
 # </details>

@@ -43,7 +43,7 @@ h200 = hardware_of("NVIDIA H200")
 # **Exercise 08.1** (about 6 lines). Complete the loop of `gemm_fp32`: C = A·Bᵀ for fp32 matrices, all products on the
 # tensor cores, in tf32. Each product may lose about 2⁻²² of its size. The budget: in each step along K, `ct.mma`
 # multiplies at most three times. `x` and `y` are fp32 tiles, (tm, tk) and (tk, tn), and fp32 tiles can be added and
-# subtracted. (`ct.ByTarget` sets a hint for one architecture.)
+# subtracted; `astype(ct.float32)` converts a tf32 tile back. (`ct.ByTarget` sets a hint for one architecture.)
 
 
 # %%
@@ -92,18 +92,19 @@ for k in (64, 1024):
         print(f"K = {k:4}, {name:11} {(c - exact).norm() / exact.norm():.1e}")
 
 # %% [markdown]
-# One product keeps three decimal digits at either K. With three, the cast no longer dominates. But on an H200 the error
-# of three products was about 3 times that of fp32 at K = 64, and almost 50 times at K = 1024. (Without a GPU, the cell
-# rounds each sum, so it shows neither.) A likely reason: fp32 units round each sum, but tensor cores truncate toward
-# zero, so their errors share a sign and add up. For a long K, add the results of shorter runs in fp32 registers. The
-# speed at 4096³, beside cuBLAS's tf32:
+# One product keeps three decimal digits at either K. With three, the cast no longer dominates. But on an H200 the
+# error of three products was about 3 times that of fp32 at K = 64, and almost 50 times at K = 1024. (Without a GPU,
+# the cell rounds each sum, so it shows neither.) A likely reason: fp32 units round each sum, but tensor cores
+# truncate toward zero, so their errors share a sign and add up. The speed at 4096³, beside cuBLAS's tf32:
 
 # %%
 show_sweep("tile_fp32")
 
 # %% [markdown]
-# Three products on tensor cores need 2.3 ms, 16% less than cuBLAS on the fp32 units, and 6.5 times as long as one
-# product: probably because threads must also load each tile, split it, and store its parts to shared memory.
+# Notebook 07's kernel has 2 TFLOP/s where cuBLAS has 51: with fp32 tiles it spills (3,176 bytes of stack), and its
+# PTX multiplies and adds in separate instructions. Three products on tensor cores need 2.3 ms, 16% less than cuBLAS
+# on the fp32 units. That is 2.2 times as long as three single products, probably because threads must load, split
+# and store each tile.
 #
 # ## Split-K, for few tiles and a long K
 #
@@ -124,7 +125,7 @@ show_k_loop(rows=2, columns=2, steps=9, tile=(0, 1), parts=3)
 #
 # **Exercise 08.2** (about 3 lines). Complete the kernel of the first pass: which steps does a block take? `parts` has
 # the shape (S, M, N) and is fp32; the grid is (tiles of M, tiles of N, S). The steps along K are divided into S runs of
-# equal length, rounded up. S may be any number. As in Python, `range(9, 8)` is empty.
+# equal length, rounded up. S may be any number.
 
 
 # %%
@@ -162,13 +163,14 @@ for swept in all_sweep_results("split_k"):
         print(point.name, *(f"{name.removesuffix('_us')} {us:.1f} µs" for name, us in point.facts.items()), sep=", ")
 
 # %% [markdown]
-# 8 parts are best: 4.9 times as fast as 1 part, not 8 times. The first pass takes 53 µs, the second 11. With 16 parts
-# an SM executes as many steps, but in two waves: the first pass takes 61 µs, and the second 26. So start with the
-# largest number of parts for which parts × tiles ≤ SMs, and time fewer.
+# 8 parts are best: 4.9 times as fast as 1 part, not 8 times. The second pass takes 11 µs. The first takes 53: at 648
+# TFLOP/s it is near the 690 of notebook 07's first kernel. With 16 parts an SM executes as many steps, but in two
+# waves: the passes take 61 µs and 26.5 µs. So start with the largest number of parts for which parts × tiles ≤ SMs,
+# and time fewer.
 #
-# Atomic additions lose all of the gain. By default cuTile's are `acq_rel`: each of a thread's 128 additions also orders
+# By default, atomic additions lose all of the gain. They are `acq_rel`: each of a thread's 128 additions also orders
 # the memory accesses around it. Sums need no order. With `memory_order=ct.MemoryOrder.RELAXED` the kernel takes 70 µs
-# in place of 305. That is still longer than the two passes of 8 parts, and the zeros and the conversion to bf16 add 8.
+# in place of 305. That is longer than the two passes of 8 parts.
 #
 # This is a good place to stop.
 #
@@ -179,10 +181,10 @@ for swept in all_sweep_results("split_k"):
 # **Accumulation.** Hopper's tensor cores accumulate fp8 products with about 14 bits (measured in DeepSeek-V3's
 # technical report). So by default cuTile adds the result of each step along K to accumulators in ordinary fp32
 # registers. `ct.mma(..., use_fast_acc=True)`, **fast accumulation**, leaves all additions to the tensor cores. The
-# cuBLASLt of this page is asked for it, too. The table has two tiles with both settings on an H200: the time, the error
-# of C relative to the exact product of the fp8 matrices, for `randn` and for `rand`, a thread's stack, and a block's
-# shared memory. The last line is the error of rounding A and B to fp8 in the first place. **Predict:** for which of
-# `randn` and `rand`, numbers between 0 and 1, may you use fast accumulation?
+# cuBLASLt of this page is asked for it, too. The table has two tiles with both settings on an H200: the time with a
+# bf16 C; the error of an fp32 C relative to the exact product of the fp8 matrices, for `randn` and for `rand`; a
+# thread's stack; a block's shared memory. The last line is the error of rounding A and B to fp8. **Predict:** for
+# which of `randn` and `rand`, numbers between 0 and 1, may you use fast accumulation?
 
 # %%
 for swept in all_sweep_results("fp8_accumulation"):
@@ -196,19 +198,20 @@ for swept in all_sweep_results("fp8_accumulation"):
     print(f"A and B rounded to fp8 {found['randn, A and B rounded']:35.1e}  {found['rand, A and B rounded']:.1e}")
 
 # %% [markdown]
-# A stage of 128×128 takes 32 KiB, and the tile of C, kept for its store, another 32. Without fast accumulation a thread
-# needs two sets of 128 accumulators, more than its 255 registers: its report has a stack, and room for only one stage.
-# (Why, it does not say.) With fast accumulation there are five stages, and the kernel takes 164 µs in place of 403. At
-# 64×128 two sets of 64 fit; there both settings have the same shared memory, and their times differ by no more than the
-# spread.
+# A stage of 128×128 takes 32 KiB, and the bf16 tile of C, kept for its store, another 32. Without fast accumulation a
+# thread needs two sets of 128 accumulators, more than its 255 registers: the report shows a stack, and shared memory
+# for only one stage; it does not say why. With fast accumulation there are five stages, and the kernel takes 164 µs
+# in place of 403. At 64×128 two sets of 64 fit; there both settings have the same shared memory, and, within the
+# noise, the same time.
 #
-# For `randn`, with a mean of 0, rounding A and B costs 20 times as much as fast accumulation, so fast accumulation is
-# allowed here and in the check. For the positive numbers of `rand` it loses 12% of the result, 240 times as much as
-# rounding A and B: probably because the sum grows, and each addition cuts off what is below its last bit.
+# For `randn`, with a mean of 0, fast accumulation costs a twentieth of rounding A and B, and about as much as
+# rounding C to bf16 (1.7e-03). So it is allowed here and in the check. For the positive numbers of `rand` it loses
+# 12% of the result, more than 200 times as much as rounding A and B: probably because the sum grows, and each
+# addition cuts off what is below its last bit.
 #
 # **Powers of two.** 320 is not one. With tiles of 128 rows, a sixth of the work is padding. Tiles of 64 rows need none,
 # but load B, a hundred times larger than A, five times. The cell prints the bytes that move from L2 to the SMs, padding
-# included, and the share of the time that padding and the partial last wave leave for useful work:
+# included, and the largest possible share of useful work, given padding and the partial last wave:
 
 # %%
 rows, columns, depth = 320, 32576, 7168
@@ -251,7 +254,7 @@ print(made.ptx.count("wgmma.mma_async"), "wgmma,", made.ptx.count("selp.b32"), "
 #
 # | | |
 # |---|---|
-# | `ct.full(shape, value, ct.float32)` | a tile full of a number, converted to fp32, which need not be a constant |
+# | `ct.full(shape, value, ct.float32)` | an fp32 tile filled with `value`, which may be known only at run time |
 # | `ct.mma(…, use_fast_acc=True)` | without it, a second set of accumulators |
 # | `ct.store(…, allow_tma=False)` | a store by TMA takes shared memory from the loop's stages |
 #
@@ -296,10 +299,11 @@ check("08.3", gemm_fp8)
 show_sweep("tile_fp8", busy=TENSOR_BUSY, to_SMs=TO_SMS).iloc[[1, 2, 3, 6, 7, 8, -1]]
 
 # %% [markdown]
-# Tiles of 128×256 keep the tensor cores busy, but a sixth of their work is padding. Tiles of 64×256 pad no rows;
-# they load 1.47 GB, and reach 0.83. Slabs that start from 0 spill, and load 2.37 GB. With a run-time zero nothing
-# spills: 819 MB, as counted above, and 0.88. A deeper pipeline brings the kernel to 0.97, whether it comes from latency
-# hints or from stores that leave it the shared memory.
+# Tiles of 128×256 keep the tensor cores busy, but a sixth of their work is padding. Tiles of 64×256 pad no rows; they
+# load 1.47 GB, and reach 0.83. Slabs that start from 0 spill, and load 2.37 GB. With a run-time zero nothing spills:
+# 819 MB, as counted above, and 0.88. A deeper pipeline brings the kernel to 0.97, whether it comes from latency hints
+# or from stores that leave it the shared memory. cuBLASLt loads more, but keeps the tensor cores busier, and is 3%
+# faster.
 #
 # ## What to remember
 #
@@ -319,9 +323,9 @@ show_sweep("tile_fp8", busy=TENSOR_BUSY, to_SMs=TO_SMS).iloc[[1, 2, 3, 6, 7, 8, 
 #
 # </details>
 #
-# <details><summary>2. C has 40 tiles of 128×128, K has 64 steps, and the GPU 132 SMs. How many parts?</summary>
+# <details><summary>2. C has 40 tiles of 128×128, and the GPU 132 SMs. How many parts?</summary>
 #
-# 132 // 40 = 3, of at most ⌈64 / 3⌉ = 22 steps.
+# At most 132 // 40 = 3.
 #
 # </details>
 #
