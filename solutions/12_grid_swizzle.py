@@ -79,7 +79,7 @@ for grid in ((64, 64), (64, 16), (8, 8)):
 show_block_order((16, 16), {"groups of 4": partial(l2.grouped, group=4)}, 40, wave=1)
 
 # %% [markdown]
-# It begins at the end of one group and ends at the beginning of the next, and reads 18 tiles.
+# It spans two groups and reads 18 tiles.
 #
 # **Exercise 12.1** (about 5 lines). Write `in_groups(block, rows, columns)` → `(m, n)`, without `l2.grouped`: an order
 # that reads less than groups of any height. On 64×64 tiles, all waves of 264 blocks together read fewer than 568 tiles.
@@ -141,8 +141,11 @@ check("12.2", tiles_fetched)
 # Now let your function count for an H200, with room in half of its L2. Since the A100 it has two partitions, and each
 # [caches what the SMs connected to it access](https://developer.nvidia.com/blog/nvidia-ampere-architecture-in-depth/).
 # We assume that a line read from both sides is kept twice. **Predict:** the arithmetic alone takes 1.76 ms at 8192³, at
-# `mma.sync`'s 623 TFLOP/s. How much faster than raster order is an order that reads half as much? (*alone*: how long
-# the counted bytes take at the datasheet's 4.8 TB/s.)
+# the 623 TFLOP/s that page 10 measured for `mma.sync`. How much faster than raster order is an order that reads half as
+# much?
+#
+# *alone* is how long the counted bytes take at the datasheet's 4.8 TB/s. Compare times only within a table: other days
+# differ by as much as these orders.
 
 # %%
 h200 = hardware_of("NVIDIA H200")
@@ -170,12 +173,13 @@ with suppress(NotImplementedError):  # until you have written tiles_fetched
     beside_counters("gemm_orders", blocks=2)
 
 # %% [markdown]
-# The last row has *your* count; its counter and time are the course's groups of 16 that turn back. Turning back saves
-# only 0.02 GB and 6 µs.
+# In the last row the count is of *your* order, counter and time of the course's. Turning back saves only 0.02 GB and
+# 6 µs.
 #
-# In its 128 steps a full wave reads at least 33 tiles of 16 KiB each, 69 MB in all; half of L2 is 31 MB. So the next
-# wave finds nothing, and your count is the footprints times the steps. For groups of 4 and 8 the GPU's counters agree
-# within 3%. For raster order they say 3.3 GB, not 2.3.
+# In each of its 128 steps a full wave reads at least 33 tiles of 16 KiB, 69 MB in all. An H200 has 60 MiB of L2
+# (`h200.l2`), and half is 31 MB. So the next wave finds nothing, and your count is the footprints times the steps. For
+# groups of 4 and 8 the GPU's counters agree within 3%. For groups of 16 they say 1.35 GB, not 1.19, and for raster
+# order 3.3 GB, not 2.3.
 #
 # Do blocks leave the lockstep? A block that lags may ask for a tile that L2 has dropped. `l2.traffic` is your model
 # with a `drift`: the difference in pace between the slowest block and the fastest. If drift is the cause, *one* value
@@ -188,19 +192,18 @@ for drift in (0, 0.05, 0.074, 0.1, 0.15):
     print(f"drift {drift:5.1%}, GB:   ", *(f"{one.fetched / 1e9:6.2f}      " for one in sent))
 
 # %% [markdown]
-# The drift of 7.4% is fitted to raster order. Groups of 4 and 8 do not contradict it, but they hardly test it: their
-# counts barely move with drift. Groups of 16 contradict it: the GPU reads more than 1.3 GB, and the model stays at 1.19
-# until raster order would read twice what was counted. So drift may be part of the cause, and is not all of it.
+# No value does. A drift of 7.4%, fitted to raster order, leaves groups of 16 at 1.19 GB, so drift is at most part of
+# the cause.
 #
 # **Fewer bytes are not more speed.** Groups of 8 read less than half as much as raster order and gain 1.6%. Groups of
-# 4 read a quarter less and gain nothing. The arithmetic takes more than twice as long as the bytes, in every order, and
-# the copies run beside it. If they arrive in time, it does not matter whether from L2 or from memory. (Compare times
-# only within this table: other days differ by as much as these orders.)
+# 4 read a quarter less and gain nothing. The arithmetic takes more than twice as long as the bytes, in every order,
+# and the copies run beside it.
 #
 # ## Where it pays
 #
-# An order is worth your time where memory is close to being the limit. Notebook 07's kernel multiplies by WGMMA, whose
-# peak is 989 TFLOP/s, and has tiles of 128×128, too: the same loads, and 1.11 ms of arithmetic in place of 1.76.
+# An order is worth your time where memory is close to being the limit. Notebook 07's kernel multiplies by WGMMA. Its
+# tiles are 128×128, too, so it has the same loads, and less time for them: at the datasheet's 989 TFLOP/s the
+# arithmetic takes 1.11 ms, and cuBLAS needs about 1.36 ms for the whole GEMM.
 
 # %%
 with suppress(NotImplementedError):
@@ -208,9 +211,15 @@ with suppress(NotImplementedError):
 
 # %% [markdown]
 # Groups of 8 are 14% faster. One block fits on an SM, so the waves are half as large, and more tiles are fetched. Your
-# count, without drift, is within 4% of the counters in every order. In raster order the bytes alone take 0.94 ms,
-# 85% of the arithmetic's time. In the kernel above they took 0.70 ms, 39%. The closer the two are, the less slack a
-# late byte has. That fits both gains, but it does not prove the cause.
+# count, without drift, is within 4% of the counters in every order. Both kernels in raster order:
+#
+# | | bytes alone | arithmetic | ratio | gain of groups of 8 |
+# |---|---|---|---|---|
+# | `mma.sync` | 0.70 ms | 1.76 ms, measured | 39% | 1.6% |
+# | WGMMA | 0.94 ms | between 1.11 ms (datasheet) and 1.36 ms (cuBLAS) | 69% to 85% | 14% |
+#
+# The higher the ratio, the less a late byte can hide behind arithmetic. That fits both gains, but it does not prove
+# the cause.
 #
 # ## A size a little larger, and much slower
 #
@@ -220,10 +229,10 @@ with suppress(NotImplementedError):
 # But two blocks on an SM share its tensor cores. A block alone on its SM can be up to twice as fast, so a last wave of
 # at most 132 blocks lasts half a wave, at best. What matters is how many blocks each *SM* gets in all.
 #
-# **Exercise 12.3** (about 3 lines). Write `busy(m, n, tile, sms)`: an upper bound on the share of the tensor cores'
-# time, over the whole kernel, that goes into C. C is m×n, and each block computes a tile of `tile` = (M, N) elements.
-# Blocks go to the SMs as evenly as possible. Five blocks keep an SM busy five times as long as one, however many are
-# resident at once. The part of a tile that is outside C is not useful work.
+# **Exercise 12.3** (about 3 lines). Write `busy(m, n, tile, sms)`: at most what share of the kernel's time the tensor
+# cores of all SMs spend on elements of C. C is m×n, and each block computes a tile of `tile` = (M, N) elements. Blocks
+# go to the SMs as evenly as possible. Five blocks keep an SM busy five times as long as one, however many are resident
+# at once. The part of a tile that is outside C is not useful work.
 
 
 # %%
@@ -240,7 +249,7 @@ check("12.3", busy)
 
 # %% [markdown]
 # **Predict** which size reaches the fewest TFLOP/s: 2560, 2816, 2944, 3072, 3328, 3584 or 3840. Then compare your count
-# with this page's kernel, which has two stages, and notebook 13's, with three; all are relative to 3584³:
+# with the course's kernel in two stages and in notebook 13's three; all are relative to 3584³:
 
 # %%
 with suppress(NotImplementedError):  # until you have written busy
@@ -255,9 +264,10 @@ with suppress(NotImplementedError):  # until you have written busy
             print(f"{swept.gpu}, {size}: predicted {share / whole:.2f}, {measured}")
 
 # %% [markdown]
-# Three lines of counting predict the three-stage kernel within 3%. Two stages stay 0.06 to 0.10 below the prediction at
-# 2944, 3072 and 3840, where the last wave has at most 132 blocks: each is alone on its SM, and two buffers do not keep
-# a lone block busy (notebook 11).
+# It is 2560: its 400 tiles are three for each SM, and four more. Three lines of counting predict the three-stage
+# kernel within 3%. Two stages are as slow at 2944. They stay 0.06 to 0.10 below the prediction at 2944, 3072 and 3840,
+# elsewhere at most 0.04. At these three sizes the last wave has at most 132 blocks: each is alone on its SM, and two
+# buffers do not keep a lone block busy (notebook 11).
 #
 # ## Your kernel: half of a symmetric matrix
 #
@@ -358,15 +368,15 @@ else:
     print("not run: no GPU here")
 
 # %% [markdown]
-# Your blocks load and multiply half as much in all, but they store as much: each stores its tile twice.
+# On an H200, 0.51 of the time. Your blocks load and multiply half as much in all, but they store as much: each stores
+# its tile twice.
 #
 # ## What to remember
 #
 # - An order of blocks is a bijection. Test that it is one, also on grids whose rows the group's height does not divide.
 # - A wave reads its rows of A plus its columns of B. Squares read least, and an order that turns back at the end of a
 #   group shares columns across it.
-# - Fewer bytes are not more speed. Work out first whether the kernel waits for them. At 8192³ the same order gained 2%
-#   with mma.sync, and 14% with WGMMA, whose arithmetic is faster and whose smaller waves fetch more.
+# - Fewer bytes are not more speed. Work out first whether the kernel waits for them.
 # - Before you blame anything else for a dip, count the blocks that each SM gets.
 #
 # ## Test yourself

@@ -32,7 +32,7 @@ from tutorlib.kernels.ampere import GemmConfig, Steps, main_loops as course, mak
 # %% [markdown]
 # ## The idea, in time
 #
-# A memory with a long latency; two, three and four buffers. Follow tile 4 from its first dot to its use.
+# A memory with a long latency; two, three and four buffers.
 
 # %%
 show_timeline(*(Timeline(n, latency=6, transfer=1, compute=3, tiles=8, at_once=False) for n in (2, 3, 4)))
@@ -131,9 +131,8 @@ show_ladder("11.3", "13.1")
 #
 # Four things limit the number of blocks: shared memory (each block also loses `sm.reserved` bytes to the system);
 # registers; the number of threads; and the number of blocks itself. An SM has `sm.partitions` partitions, each with its
-# own scheduler and an equal part of the registers. A warp runs in one partition, which gives it 32 times the registers
-# of a thread, rounded up to a multiple of the allocation unit, `sm.register_unit`. The warps of a block may be in any
-# partition.
+# own scheduler and an equal part of the registers. A warp takes 32 times a thread's registers, rounded up to a multiple
+# of `sm.register_unit`, from one partition. The warps of a block may be in any partition.
 
 # %%
 print(A100)
@@ -185,36 +184,39 @@ for config in CONFIGS:
 #
 # ## Where a stage pays
 #
-# **Predict**: what fills the pause while a block waits for its tile? Will a third stage of 128×128×64 gain for a C of
-# 1024×1024, whose 64 tiles leave half of the 132 SMs idle? In TFLOP/s:
+# **Predict**: will a third stage of 128×128×64 gain for a C of 1024×1024, whose 64 tiles leave half of the 132 SMs
+# idle? The cell prints TFLOP/s:
 
 # %%
 show_speeds("gemm_depth")
 
 # %% [markdown]
-# In the first column 64 tiles leave each block alone on its SM, and the third stage of 128×128×64 makes it 1.6 times as
-# fast. At 4096³ it gained nothing: two blocks share an SM, and one multiplies while the other waits
-# (notebook 11). cuBLAS's 612 is more than 64 SMs can reach, so it must use more of them, and it has notebook 14's
-# instructions.
+# In the first column each block is alone on its SM, and the third stage of 128×128×64 gains ×1.65. Notebook 11
+# measured the parts of such a K tile: latency and transfer take 1,350 cycles, and the arithmetic beside copies 947. A
+# quarter of this delays the next load. With two stages a block needs 1,350 + 947 / 4 = 1,587 cycles for a tile. With
+# three, two tiles share this time, and the arithmetic is the limit. So the model predicts 1,587 / 947 = ×1.68. At
+# 4096³ two *blocks* share the time already, and the third stage gains nothing.
 #
-# In the second column K is only four tiles of 64. Two stages load one of the four before the loop, three load two: so
-# the third pays a little even beside another block. The fourth leaves one block on an SM where there were two.
+# In the second column K is only four tiles of 64. Two stages load one of the four before the loop, three load two: the
+# third gains 8% even beside another block. The fourth leaves one block on an SM where there were two.
 #
-# A tile of K = 32 is multiplied in half the time, so the same number of stages bridges half the latency: for
-# 128×128×32 the fourth stage pays in both columns.
+# In a tile of K = 32 the arithmetic takes half the time, but the latency stays, so more stages are needed: for
+# 128×128×32 the fourth pays in both columns. (cuBLAS's 612 is more than 64 SMs can reach, 64/132 of 989, so it uses
+# more.)
 #
-# Now change the tile. Here is 13.1's loop at 4096³, with its blocks in page 12's groups of 8 rows. Which rows gain from
-# a third stage?
+# Now change the tile, at 4096³. Blocks are in raster order, 64×64 tiles in groups of 8 rows. Which rows gain from a
+# third stage?
 
 # %%
 show_figure("gemm_stages")
 
 # %% [markdown]
-# Short K tiles gain most: with K = 32, 25% and 46%. Of the tiles with K = 64 only 128×256×64, whose block is alone on
-# its SM, gains much: 14%. With the two small tiles the third stage costs blocks.
+# With K = 32 the third stage gains 25% where two blocks share an SM, and 46% where one is alone. With K = 64 only the
+# lone block of 128×256×64 gains much, 14%. The two small tiles gain 1% or nothing: the third stage takes blocks from
+# the SM.
 #
-# The framed box, four stages of 128×256×32, is `course.TUNED`. For a plain GEMM use cuBLAS, which is faster still:
-# notebook 14 has its instructions. Write your own where the GEMM is not plain, as in attention.
+# The framed box, four stages of 128×256×32, is `course.TUNED`, 3% faster than two stages of 128×128×64. cuBLAS is
+# faster still: notebook 14 has its instructions. Write your own where the GEMM is not plain.
 #
 # ## A column-major A
 #
@@ -260,8 +262,8 @@ show_tvs(
 # %% [markdown]
 # **Exercise 13.3** (about 8 lines). Write `m_major(config, dtype, mma)`, the same for an M-major A. Every cp.async
 # copies 16 bytes, each 128 contiguous bytes of A are copied by eight consecutive threads, and `ldmatrix`, which reads
-# eight vectors at a time, has no bank conflict. The check runs it in the course's kernel, only with
-# `course.TUNED` and the loop of 13.1. A GPU times that at 4096³ beside cuBLAS.
+# eight vectors at a time, has no bank conflict. The check runs it in the course's kernel with `course.TUNED` and the
+# course's loop of 13.1. A GPU times that at 4096³ beside cuBLAS.
 
 
 # %%
@@ -285,15 +287,17 @@ check("13.3", m_major)
 show_ladder("13.3")
 
 # %% [markdown]
-# Your loop now takes an operand that the kernels of the earlier pages refuse. It has 0.94 of the 479 TFLOP/s that the
-# figure has for the same tile and stages with a K-major A. Instructions do not explain the difference: both compiled
-# loops have the same numbers of cp.async, ldmatrix and mma, and no spills. The cause is open.
+# The kernel now takes an operand that those of the earlier pages refuse, at 452 TFLOP/s. Its K-major twin
+# in the figure has 479, but the two were not timed in turns, and a change of day can make 2%: 128×128×64 in three
+# stages has 463 in the figure and 473 in 13.1's table. The rest is open: both compiled loops have the same numbers of
+# cp.async, ldmatrix and mma, and no spills.
 #
 # ## What to remember
 #
-# - Commit in every step. Then "all but the newest STAGES − 2" names the same tile each time.
+# - Commit in every step. Then `wait_group(STAGES − 2)` in step *k* always means: tile *k* + 1 has arrived.
 # - A pause is filled by another buffer of yours or by another block. They compete for room on the SM.
-# - Stages pay most where tiles are short along K and where a block is alone on its SM: a small C, a large tile.
+# - Stages pay where the tiles in flight do not cover the latency: with tiles that are short along K, or with one block
+#   on an SM (a small C, a large tile).
 # - An M-major operand changes three things on its way to the registers: the direction of a copy's vector, the swizzled
 #   atom, and `ldmatrix`, which transposes.
 #
@@ -327,8 +331,7 @@ show_ladder("13.3")
 # %% [markdown]
 # ## Appendix: The same kernel in C++
 #
-# CuTe was a C++ library first, and most of the code that you will read is written in it. Eric Schreiber ported his
-# three-stage kernel to Python: at 2048³ on an A100 it takes 0.1155 ms, and 0.1158 in C++.
+# CuTe was a C++ library first, and most of the code that you will read is written in it.
 
 # %%
 from IPython.display import Code
@@ -384,11 +387,11 @@ report = simulate_cuda(
 print("largest error:", (c.float() - a.float() @ b.float().mT).abs().max().item(), "findings:", len(report.findings))
 
 # %% [markdown]
-# Both have the same copies, waits, barriers and products, and the error is that of rounding C to bf16. Three things to
+# Both have the same copies, waits, barriers and products, and the error is that of rounding C to bf16. Two things to
 # watch when you go from one to the other:
 #
 # - `None` keeps a mode here. In NumPy an index `None` *adds* one.
 # - In C++ a number in a layout is known at compile time because its *type* says so; in Python, because it is a Python
 #   number. Fragments in registers need shapes and strides that are known at compile time.
-# - The DSL compiles the function's syntax tree through MLIR to PTX; ptxas assembles that into a cubin, which holds the
-#   machine code, SASS.
+#
+# ptxas assembles either's PTX into a cubin, which holds the machine code, SASS.
