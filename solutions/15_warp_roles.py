@@ -11,7 +11,6 @@
 #
 # In notebook 14's kernel the tensor cores are idle at three places: at the start of each tile of C, at its end, and in
 # the last wave of tiles, where SMs have no tile left. This page closes these gaps and leaves the arithmetic as it is.
-# Whether that pays depends on how long a gap is, compared with the work.
 #
 # > **After this page you can** give warps roles and registers, keep a block busy from its first tile to its last, free
 # > a stage across a cluster, and count which of these pays at a given size.
@@ -91,8 +90,8 @@ show_roles("cooperative")
 # theirs from tile to tile. With four stages his kernel is right at 4096³, and at 4160³ it hangs.
 #
 # **Exercise 15.1** (about 1 line). For which tiles is his kernel right? Write `new_state_works(stages, k_tiles)`.
-# `k_tiles` is a tuple: the number of K tiles of each tile that a block computes, in order. (Under the stream-K schedule
-# below they differ.) Return True if such a block computes all its tiles correctly and ends.
+# `k_tiles` is a tuple: the number of K tiles of each tile that a block computes, in order. Return True if such a block
+# computes all its tiles correctly and ends.
 
 
 # %%
@@ -106,24 +105,25 @@ def new_state_works(stages, k_tiles):
 check("15.1", new_state_works)
 
 # %% [markdown]
-# At 4160³ a tile has 65 K tiles. The second tile's first load goes to stage 0 with phase 1, which counts as complete
-# although K tile 64 there may be unread.
+# At 4160³ a tile has 65 K tiles. For the second tile the producer starts at stage 0 again, the consumers at stage 1. It
+# fills stage 0 17 times and stage 1 16 times; they wait for 16 and 17. So in the end they wait forever. Before that,
+# K tile 64 in stage 0 may be overwritten: until it is read, phase 1 counts as complete.
 #
 # ## The other gap: the epilogue
 #
 # With **deferred stores** a thread rounds its 128 accumulators to 64 registers at once, issues the next tile's first
-# wgmmas, and stores while they run. (In **ping-pong**, each warpgroup has a smaller tile of its own, and one multiplies
-# while the other stores.)
+# wgmmas, and stores while they run (row `store`). In **ping-pong**, each warpgroup has a smaller tile of its own, and
+# one multiplies while the other stores.
 
 # %%
 show_roles("deferred stores")
 
 # %% [markdown]
 # **Exercise 15.2** (about 15 lines). Write `consume_tiles(tiles, multiply, out, defer)`, the loop of a consumer warp:
-# it multiplies and stores all tiles of its block. A tile is stored while wgmmas of the next one are in flight. Along K
-# one group stays in flight while the next one is issued, and a stage is freed as soon as its wgmmas have read it, never
-# earlier: the producer may overwrite it at once. Each block has at least one tile. `check` simulates the kernel on a
-# GPU of two SMs.
+# it multiplies and stores all tiles of its block. A tile is stored while wgmmas of the next one are in flight, also
+# before that one's first `retire`. Along K one group stays in flight while the next one is issued, and a stage is freed
+# once its wgmmas have read it, never earlier: the producer may overwrite it at once. Each block has at least one tile.
+# `check` simulates the kernel on a GPU of two SMs.
 #
 # - `tiles.items()`, `tiles.take(number).k_tiles`: as in the producer. `multiply.stages`: of the ring
 # - `multiply.step(state, first)`: waits for `full`, issues a stage's wgmmas and commits them as one group. `first` is a
@@ -165,7 +165,7 @@ def consume_tiles(tiles, multiply, out, defer: cutlass.Constexpr):
 check("15.2", consume_tiles)
 
 # %% [markdown]
-# On the course's H200 this check's kernel runs 4096³ about 1% faster than cuBLAS. Notebook 14's was 3% slower.
+# On the course's H200 this check's kernel runs 4096³ about 1% faster than cuBLAS.
 #
 # ## Clusters
 #
@@ -185,7 +185,7 @@ show_multicast((2, 2), (128, 256))
 # Before a producer overwrites its slice, *every* block that received it must have read it. So `empty` needs arrivals
 # from other SMs: one from each consumer warp of each such block. `mbarrier_arrive(pointer, rank)` arrives at the
 # mbarrier at this offset in the block of that rank. It orders the warp's reads before the next write at **cluster
-# scope**, which is wider than a block and narrower than the GPU.
+# scope**.
 #
 # A colleague lets each lane of a consumer warp arrive at one block's `empty`:
 #
@@ -196,10 +196,10 @@ show_multicast((2, 2), (128, 256))
 #     cute.arch.mbarrier_arrive(ring.empty + stage, ring.first + lane)
 # ```
 #
-# `ring.first` is the rank of the block that the drawing calls 0.
+# `ring.first` is the rank of the block that the drawing calls 0. (It is 0 except with page 16's split-K.)
 #
-# **Exercise 15.3** (about 2 lines). It is right in clusters of 2×1 and of 1×4, and in 2×2 stages are overwritten before
-# they are read. Which arrivals are wrong there? Mend it; `ring.block` is this block's (*m*, *n*).
+# **Exercise 15.3** (about 2 lines). The code is right in clusters of 2×1 and of 1×4. In a 2×2 cluster, stages are
+# overwritten before they are read. Which arrivals are wrong there? Mend it; `ring.block` is this block's (*m*, *n*).
 
 
 # %%
@@ -224,7 +224,8 @@ check("15.3", free_stage)
 # 4096×4096 is 512 tiles of 128×256, for 132 SMs: 3.88 waves, which take as long as 4.
 # **[Stream-K](https://arxiv.org/abs/2301.03598)** lays the K tiles of all tiles end to end and cuts that line into
 # equal shares, one for each cluster. In the drawing a row is a cluster, a color a tile. Where a cut goes through a
-# tile, one cluster hands its accumulators over to another, which adds them (the arrows).
+# tile, one cluster hands its accumulators over to another, which adds them (the arrows). A cluster begins with the part
+# that it gives away, so that the adder need not wait.
 
 # %%
 show_work({"whole tiles": course.whole_tiles, "stream-K": course.stream_k}, clusters=4, tiles=6, k_tiles=6)
@@ -232,12 +233,12 @@ show_work({"whole tiles": course.whole_tiles, "stream-K": course.stream_k}, clus
 # %% [markdown]
 # A hand-over is not free: the fp32 accumulators of a tile of 128×256 are 128 KiB, written to L2 by one block and read
 # back by another. So the course's kernel cuts fewer tiles than the drawing: only those of the last wave, or of the last
-# two if the last is less than half full. The appendix has the hand-over as an exercise.
+# two if the last is less than half full.
 #
 # ## Count, then measure
 #
 # An SM has time for ⌈waves⌉ tiles and on average computes `waves` of them. `gap` counts the rest, which stream-K uses.
-# The loop prints the other gaps, too, for tiles of 128×256×64:
+# The loop prints the other gaps, too:
 
 
 # %%
@@ -259,14 +260,14 @@ for size in (2048, 4096, 8192):
     print(f"the last wave idle for {steps:4.1f} K tiles")
 
 # %% [markdown]
-# Suppose that the first bytes take the time of 2 K tiles, an epilogue a third of one, and a hand-over 10. **Predict**
-# at each size: which lever gains most, and where does stream-K lose?
+# Suppose that a tile's first bytes take the time of 2 K tiles (a guess), an epilogue a third of one, and a hand-over 10
+# (page 16 fits these two). **Predict** at each size: which lever gains most, and where does stream-K lose?
 #
 # A **lever** changes the schedule, not what is computed, up to rounding. *plain* is notebook 14's kernel. Each row adds
-# one lever to its parent, the nearest row above with one dot fewer. A cell has the speed as a fraction of cuBLAS's, its
-# spread, and the gain over the parent unless it is within the noise. Two levers are new. *Zigzag K*: every other tile
-# walks K backwards, so that a block first asks for what it loaded last. *Polling*: a warp tests an mbarrier in a loop,
-# instead of a wait that may suspend it.
+# one lever to the row above it. A cell has the speed as a fraction of cuBLAS's, its spread, and the gain over the row
+# above unless it is within the noise. Two levers are new. *Zigzag K*: every other tile walks K backwards, so that a
+# block first asks for what it loaded last. *Polling*: a warp tests an mbarrier in a loop, instead of a wait that may
+# suspend it.
 
 # %%
 show_levers().iloc[:8]
@@ -280,19 +281,19 @@ show_levers().iloc[:8]
 # | deferred stores | no second tile | 3 · ⅓ / 256 = 0.4% | 15 · ⅓ / 2,048 = 0.2% | within the noise |
 # | stream-K | (1.0 − 10) / 32 = −28% | (7.8 − 10) / 256 = −0.9% | (62.1 − 10) / 2,048 = 2.5% | −15.4%, −1.3%, +1.0% |
 #
-# Each gain or loss outside the noise has the sign that the count gives. The amounts are off by up to a factor of 2.5,
-# most for stream-K.
+# Where a lever of this table gains or loses outside the noise, the count has the right sign. The amounts differ by up
+# to a factor of 2.5, most for stream-K.
 #
-# **Multicast** gains nothing. A block of a 2×1 cluster loads 32 KiB from L2 in each step, instead of 48, but L2 is not
-# the limit at this tile.
+# **Multicast** gains nothing measurable here, although a block of a 2×1 cluster loads 32 KiB from L2 in each step,
+# instead of 48.
 #
-# Where a tile has 4 K tiles, deferred stores can gain up to ⅓ / 4 = 8%:
+# Where a tile has 4 K tiles, deferred stores should gain 3 · ⅓ / 16 = 6.3% at 4096, and 15 · ⅓ / 64 = 7.8% at 8192:
 
 # %%
 show_levers("hopper_short")
 
 # %% [markdown]
-# They gain about that at 4096, and half of it at 8192.
+# They gain about that at 4096. At 8192 they gain half of it, which this count does not explain.
 #
 # ## What to remember
 #
@@ -306,10 +307,9 @@ show_levers("hopper_short")
 # ## Test yourself
 #
 # <details><summary>1. A consumer arrives at <code>empty</code> right after <code>commit_group</code>. What can go
-# wrong, and do more stages help?</summary>
+# wrong?</summary>
 #
-# The wgmma may still read the stage when the producer's next bytes land in it: wrong results, now and then. More stages
-# make that rarer. Only `wait_group` rules it out.
+# The wgmma may still read the stage when the next bytes land in it. Only <code>wait_group</code> rules it out.
 #
 # </details>
 #
@@ -331,8 +331,8 @@ show_levers("hopper_short")
 # %% [markdown]
 # ## Appendix: your kernel
 #
-# When should your kernel use stream-K? For page 16, 825 pairs of kernels were timed. The two of a pair differ only in
-# stream-K. The next cell sorts the pairs by their gap into six groups.
+# When should your kernel use stream-K? For page 16, 1,475 pairs of kernels that differ only in stream-K were timed.
+# Here they are by their gap:
 
 # %%
 from statistics import median
@@ -345,14 +345,14 @@ for least, most in (0, 0.05), (0.05, 1):
         print(f"idle for {least:.0%} to {most:.0%} of the time, {few} to {many:,} K tiles: {won}")
 
 # %% [markdown]
-# Under 8 K tiles stream-K loses at nearly nine in ten pairs. From 20 on, it gains at 84 of 87 pairs if the gap is 5% or
-# more of the time.
+# Under 8 K tiles stream-K loses at nearly nine in ten pairs. From 20 K tiles on, it gains at 107 of 113 pairs if the
+# gap is 5% or more of the time.
 #
 # `Parts` are the slots of the course's kernel: `Parts(consume=…, free=…)` has your functions in two of them, and the
 # course's in the others. `HopperConfig` has the levers.
 #
 # **Exercise 15.4** (about 6 lines). Write `my_gemm(m, n, k)`, which returns the pair (config, parts) of your kernel for
-# this size. It has these levers, and stream-K where the counts say so:
+# this size. It has all levers of the first table, and stream-K where the counts say so:
 #
 # ```python
 # HopperConfig(cluster=(2, 1), defer_stores=True, zigzag=True, polls=True, stream_k=...)

@@ -10,8 +10,7 @@
 # # 20 · Compile once
 #
 # Notebooks 05 to 19 were about GPU time; this one is about host time, which every launch costs. The first call of a
-# kernel costs the host tens or hundreds of milliseconds, and each later call 8 ms, or 45 µs if you keep the compiled
-# function: longer than many kernels run.
+# kernel compiles it. The cost of a later call depends on what you keep; it often takes longer than the kernel runs.
 #
 # > **After this page you can** predict which calls recompile, cache compiled kernels under a key that is neither too
 # > coarse nor too fine, launch as cheaply as PyTorch does, replay launches from a CUDA graph, and save kernels for the
@@ -55,15 +54,15 @@ show_launches(
 # |---|---|
 # | compiled at every call | all of it |
 # | called directly, as a `@cute.jit` function | your Python function runs (*tracing*), to learn that nothing changed |
-# | kept, through DLPack | wrapping each tensor; packing the arguments |
+# | kept in a dictionary, through DLPack | looking it up by a key; wrapping each tensor; packing the arguments |
 # | kept, with views made once | packing the arguments |
 # | kept, TVM-FFI | checking and unpacking torch's tensors, in compiled code |
 # | CUDA graph | one call for all of its launches |
 #
-# **Predict** the host's time for each, to a factor of ten, and which of them are cheaper than `torch.add`. In a row *in
-# a dictionary*, a call also builds a key and looks the compiled function up. *host* is the time until a call returns;
-# for a graph, one replay's time divided by its launches. *until done*, from a second series, is the time until the GPU
-# has finished all launches, divided by their number:
+# **Predict** the host's time for each, to a factor of ten, and which are cheaper than `torch.add`. The kernel is
+# `double` of the next section, on 1,024 floats. *host* is the time until a call returns; for a graph, one replay's
+# time divided by its launches. *until done* is the time until the GPU has finished all launches, divided by their
+# number; it is from another series, so it can be below *host*:
 
 # %%
 show_later_calls("NVIDIA H200")
@@ -110,7 +109,8 @@ def double(x: cute.Tensor, y: cute.Tensor, stream: CUstream):
 # | launch | arguments are packed and passed to the driver | yes |
 #
 # The next cell measures the first three on *your* machine, and with a GPU also host code and linking, in one number.
-# `.fake()` and `make_fake_stream()` stand in for a tensor and a stream.
+# `.fake()` and `make_fake_stream()` stand in for a tensor and a stream. The times depend on what the process compiled
+# before: the 57 ms above are from one that had compiled this kernel several times.
 
 # %%
 vector = TensorSpec((1024,), dynamic=True)
@@ -131,10 +131,9 @@ for attempt in ("first", "second"):
 # ## What compiles again
 #
 # Which calls can share a compiled function? A direct call compiles exactly when its IR is new, so direct calls show it.
-# `from_dlpack` makes a *static* layout: all sizes and strides are constants in the code. Two
-# functions mark them as known only at run time, *dynamic*: `mark_layout_dynamic` all sizes and strides, except for the
-# stride of 1, and `mark_compact_shape_dynamic(mode=m)` the size of one mode. **Predict** the number of compilations on
-# each line.
+# `from_dlpack` makes a *static* layout: all sizes and strides are constants in the code. Two functions make them
+# *dynamic*, known only at run time: `mark_layout_dynamic` marks all sizes and strides, except for the stride of 1;
+# `mark_compact_shape_dynamic(mode=m)` marks the size of one mode. **Predict** the number of compilations on each line.
 
 
 # %%
@@ -183,16 +182,16 @@ compiles("factors 3.0, 2, 3.0, 2.0", [(free(8, 16), factor) for factor in (3.0, 
 #
 # The last line counts only 3.0 and 2: 2.0 was compiled on the second line. So 2 and 2.0 produce different code,
 # although they are one key of a Python dictionary. A variable that the function takes from outside, such as a global
-# one, becomes a constant of the IR, too: a kept function goes on with the old value. So make any value that can change
-# an argument, and any Constexpr a part of your cache's key.
+# one, becomes a constant of the IR, too: a kept function goes on with the old value. So your key must contain every
+# Constexpr, and every outside value that can change.
 #
 # ## The key
 #
 # Static sizes let the compiler unroll loops and leave out checks at the edges; they cost a compilation for each size.
 # The cache of this section has dynamic layouts. One property of strides and addresses still matters: accesses of 16
-# bytes, such as `ld.global.v4`, need aligned addresses. So there are two versions for each tensor. One accesses 16
-# bytes at a time, and what is left of a row element by element. It needs 16-byte-aligned starts: of the tensor, and of
-# each contiguous run, which is the elements along the mode whose stride is 1 (a row of a row-major matrix). Other
+# bytes, such as `ld.global.v4`, need aligned addresses. So there are two versions for each tensor. A **contiguous run**
+# is the elements along the mode whose stride is 1: a row of a row-major matrix. One version accesses a run 16 bytes at
+# a time, and its remainder element by element. It needs 16-byte-aligned starts, of the tensor and of each run. Other
 # tensors get the version that accesses single elements.
 #
 # **Exercise 20.1** (about 8 lines). Write `cache_key(tensors, constants, arch)`: a key for a dictionary. `tensors` are
@@ -259,7 +258,8 @@ for wrong in (x.half(), x.reshape(2, 2), torch.ones(8)[::2]):
 # `export_to_c` writes a compiled function, host code and kernel, to an object file; `cute.runtime.load_module` loads
 # it, here as a function with TVM-FFI, so `compile()` below must use that option. Several processes, threads or machines
 # may do this at once, and any of them may die while it writes. So each saves under a name of its own, which `mkstemp`
-# finds, and renames it: `os.replace` is atomic within a file system, so a file with the final name is complete.
+# finds, and renames it: `os.replace` is atomic within a file system, so a file with the final name is complete. Two
+# limits: `mkstemp` makes files that only you can read, and a process that dies leaves its unfinished file behind.
 
 # %%
 import os
@@ -279,16 +279,15 @@ def load_or_compile(folder, name, compile):
 
 # %% [markdown]
 # The name should encode the whole key plus the versions of the DSL and of your source: nothing else detects a stale
-# file. Here is the time for `double` in a new process, until its first call has finished on the GPU, without the start
-# of CUDA and the imports of torch and CuTe.
+# file. Here is the time for `double` in a new process, until its first call has finished on the GPU. It excludes the
+# imports, the start of CUDA and the process's first compilation. *compiled and saved* includes loading the file.
 
 # %%
 show_new_processes("NVIDIA H200")
 
 # %% [markdown]
-# Loading compiles nothing. In a second series, reading and linking took 75 ms in a process that only loads, and 2.3 ms
-# in one that had just compiled. The first call took 0.45 ms, because it also puts the kernel on the GPU, and the next
-# 0.02 ms. So load and call each kernel once before the service takes requests.
+# Loading compiles nothing, but it reads and links the host code, and the first call puts the kernel on the GPU. So load
+# and call each kernel once before the service takes requests.
 #
 # ## For a GPU that you do not have
 #
@@ -397,21 +396,20 @@ check("20.2", replayed)
 # choose, and how many compilations do they need?</summary>
 #
 # Only M dynamic (<code>mark_compact_shape_dynamic(mode=0)</code> for A and C), and B static. One compilation is enough,
-# and the compiler still knows N and K. With static layouts there would be up to 4,096.
+# and the compiler still knows N and K.
 #
 # </details>
 #
 # <details><summary>2. You change a helper function that the kernel calls, and the results stay the same. Where do you
 # look?</summary>
 #
-# In every cache whose key ignores the source: the dictionary of a running notebook, and the folder of object files. A
-# direct call would have traced the new source.
+# In every cache whose key ignores the source: the dictionary of a running notebook, and the folder of object files.
 #
 # </details>
 #
 # <details><summary>3. A replay gives the result of the first input again. What is missing?</summary>
 #
-# The copy into the graph's own buffer. The graph has its address, and reads it in every replay.
+# The copy into the graph's own buffer.
 #
 # </details>
 
@@ -437,9 +435,9 @@ check("20.2", replayed)
 #
 # **Exercise 20.3** (about 7 lines). Write `scale_kernel(w, x, y)`, launched after it with `use_pdl=True`. It multiplies
 # y by the weights w, and sets x to 0 for the next batch. It does before the wait all work that is safe there. All three
-# are (rows, columns), and there are as many threads as columns. `column = w[None, i].load()` is a column in registers,
-# `y[None, i].store(…)` stores one, and `x[None, i].fill(0.0)` fills one. `check` simulates both kernels, and reports
-# accesses that nothing orders.
+# are (rows, columns), and there are as many threads as columns. `values = w[None, column].load()` reads a column into
+# registers, `y[None, column].store(values)` stores one, and `x[None, column].fill(0.0)` fills one. `check` simulates
+# both kernels, and reports accesses that nothing orders.
 
 
 # %%
@@ -467,11 +465,12 @@ check("20.3", scale_kernel)
 show_pairs("NVIDIA H200")
 
 # %% [markdown]
-# With PDL, they take 12% less time in a stream and 9% in a graph. Nearly all of the gain comes from starting early:
-# a kernel that waits first has it, too.
+# These are medians of five rounds, of 2026-11-22. With PDL, the pair takes 12% less time in a stream and 9% less in a
+# graph. Most of the gain comes from starting early: a kernel that waits first has 1.33 of the 1.38 µs in a stream, and
+# 0.74 of 0.85 µs in a graph.
 #
-# In a chain of three kernels the second must wait even if it needs nothing from the first. The third one's wait covers
-# the second only, which could otherwise end before the first.
+# In a chain of three kernels whose third needs the first's results, the second must wait even if it needs nothing from
+# the first. The third one's wait covers the second only, which could otherwise end before the first.
 
 # %% [markdown]
 # ## Appendix: structs, and below the DSL
