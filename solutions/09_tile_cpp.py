@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 65
+#     minutes: 70
 #     summary: The same kernels in C++, where the compiler knows only the facts that you promise it.
 # ---
 
@@ -14,8 +14,8 @@
 #
 # This page is about one difference. When Python launches a cuTile kernel, it first inspects your tensors and passes
 # facts to the compiler: this pointer is a multiple of 16 bytes, and so is that stride. A C++ kernel is compiled before
-# any tensor exists, so **you** state those facts in the source. A GEMM that states none is correct, and on an H200 it
-# runs at 5% of cuBLAS's speed. With the same facts it is as fast as in Python; a table below compares both.
+# any tensor exists, so **you** state those facts in the source. A GEMM that states none is correct, but on an H200 it
+# runs at 5% of cuBLAS's speed; with the same facts it is as fast as in Python.
 #
 # Each answer is a Python function that returns C++ source. `check` compiles it with the `nvcc` of this course (13.4),
 # inspects the code, and runs it, or simulates it if there is no GPU. All you must install is a C++ compiler, which
@@ -24,7 +24,7 @@
 # > **After this page you can** write a tile kernel in C++, find in the compiler's remarks and its code which fact it
 # > lacks, and promise no more than is true.
 # >
-# > **It takes** about 65 minutes, on any machine with a C++ compiler.
+# > **It takes** about 70 minutes, on any machine with a C++ compiler: 10 to read, 26 for cells, 34 for the exercises.
 
 # %%
 import re
@@ -51,7 +51,7 @@ for k in (4096, 4092):
     print(f"K = {k}: {by_tma} loads by TMA, {made.ptx.count('ld.global'):3} by threads")
 
 # %% [markdown]
-# Without the fact about the stride, threads copy element by element.
+# Without the fact about the stride, threads copy element by element: 128 loads each, in the code twice.
 #
 # ## A whole program
 #
@@ -66,7 +66,8 @@ for k in (4096, 4092):
 #
 # `<<<blocks, 1>>>` asks for **tile blocks** of 1 thread, but the compiler decides how many threads a block has. Saved
 # as `add.cu`, the program is built with `nvcc -std=c++20 --enable-tile -arch sm_90 -o add add.cu`. Here `run_cpp`
-# launches its kernel from Python, and no later source needs the first four lines or `main`.
+# launches its kernel from Python. Later sources have only the kernel: the course adds lines 2 to 4, `<cuda_bf16.h>` and
+# `using bf16 = __nv_bfloat16;`.
 
 
 # %%
@@ -163,7 +164,7 @@ check("09.1", first_gemm)
 #
 # B's m rows: C is wrong when n > m, and loads may leave B when n < m. k / 64: when 64 does not divide k. `A.load`: once
 # the steps are right, it reads past A's columns at such k; past its rows, when 128 does not divide m. The addition
-# outside the mma: at no size; C is right, but the threads do additions that the tensor cores could do.
+# outside the mma: at no size. C is right, only slower: the threads do additions that the tensor cores could do.
 #
 # </details>
 #
@@ -189,17 +190,16 @@ print(compile_cpp(SILENT.source).remarked)
 #
 #     a = ct::assume_aligned(a, 16_ic);
 #
-# It returns the same pointer and costs no instruction. If the promise is false, the kernel may read the wrong data or
-# crash. With this promise for a, b and c the remarks change. (`Variant` has the source of such a GEMM, with promises to
-# choose from.)
+# It costs no instruction. If the promise is false, the kernel may read the wrong data or crash. With this promise for
+# a, b and c the remarks change. (`Variant` has the source of such a GEMM, with promises to choose from.)
 
 # %%
 print(compile_cpp(Variant(restrict=False, divisible=0).source).remarked)
 
 # %% [markdown]
 # Still no TMA, now because of the *stride*. For TMA three things must be multiples of 16 bytes: the address of the
-# first element, the distance from one row to the next, and the length of the tile's row. The second promise is about
-# integers:
+# first element, the distance from one row to the next, and the length of the tile's row. The second promise is about a
+# size; the strides follow from it:
 #
 #     k = ct::assume_divisible(k, 8_ic);
 #
@@ -241,9 +241,8 @@ show_timeline(*(Timeline(5, latency=8, transfer=1, compute=2, tiles=8, one_by_on
 
 # %% [markdown]
 # C's memory could overlap with A's or B's. The third promise excludes it, a keyword after a pointer's type, as in
-# `const bf16* __restrict__ a`: while the kernel runs, no other pointer writes the memory that this one accesses. No
-# load needs to wait, since the only store comes after the loop, but this compiler does not use that. Which pointers
-# need the keyword?
+# `const bf16* __restrict__ a`: while the kernel runs, memory that is accessed through this pointer is either never
+# written, or accessed through no other.  By this rule, which pointers need the keyword?
 
 # %%
 for pointers in ("c", "ab", "abc"):
@@ -251,11 +250,14 @@ for pointers in ("c", "ab", "abc"):
     print(f"__restrict__ on {pointers:3}: {fetching(compile_cpp(promised))}")
 
 # %% [markdown]
+# By the rule c alone suffices, or a and b: then no store to C can change A or B. This compiler needs all three. (In
+# fact no load needs to wait, because the only store follows the loop; the compiler does not use that.)
+#
 # **Exercise 09.2** (about 5 lines). Write `gemm()`, which returns `first_gemm()` with the promises that it needs; tiles
 # and launch stay. TMA carries every load and every store, and the loop that fetches tiles does not wait for a load that
-# it has just issued. Promise only what is true: GPU memory begins at multiples of 256 bytes, and all sizes are now
-# multiples of 8, not of the tile. To see what the compiler makes of your source, print `compile_cpp(gemm()).remarked`
-# and `fetching(compile_cpp(gemm()))`.
+# it has just issued. Promise only what is true: a, b and c are whole allocations, aligned to 256 bytes, and all sizes
+# are now multiples of 8, not of the tile. To see what the compiler makes of your source, print
+# `compile_cpp(gemm()).remarked` and `fetching(compile_cpp(gemm()))`.
 
 
 # %%
@@ -275,10 +277,9 @@ check("09.2", gemm)
 # ## The value of each promise
 #
 # The table is for 4096³ in bf16. A "+" adds a promise to the line above; each of the three indented lines is the kernel
-# of the line "+ `__restrict__`" with one change. Nsight Compute counted two columns in separate runs, so do not
-# multiply them by the µs: *threads* is the block size, *tensor* the percentage of an SM's cycles in which its tensor
-# cores work. **Predict**: how much time do masks cost when TMA does the masking, and how much do compile-time sizes
-# save?
+# of the line "+ `__restrict__`" with one change. Nsight Compute counted two columns: *threads* is the block size,
+# *tensor* the percentage of an SM's cycles in which its tensor cores work. These are separate runs: the 4.04 of
+# *aligned pointers* does not fit its µs.
 
 # %%
 race(PROMISES, "cpp_promises", threads=BLOCK_SIZE, tensor=TENSOR_BUSY)
@@ -287,9 +288,8 @@ race(PROMISES, "cpp_promises", threads=BLOCK_SIZE, tensor=TENSOR_BUSY)
 # Alone, `__restrict__` gains nothing, and alignment 8%: the threads still load elements of 2 bytes one by one.
 # Alignment and multiples of 8 together bring TMA, and `__restrict__` then makes the kernel four times as fast.
 #
-# Multiples of 4 are too weak for TMA, but let the threads copy 8 bytes at once by `cp.async` (160 in its PTX). That
-# kernel is 2.5 times as fast as TMA without a pipeline. Python passes only "a multiple of 16 bytes", not "of 8": in the
-# first cell, at K = 4092, the threads load element by element. Masks cost nothing, and compile-time sizes gain nothing.
+# Multiples of 4 are too weak for TMA, but let the threads copy 8 bytes at once by `cp.async`. That kernel is 2.5 times
+# as fast as TMA without a pipeline. At 4096³, which cuts no tile, masks cost nothing; compile-time sizes gain nothing.
 #
 # ## The same kernels in both languages
 #
@@ -316,8 +316,8 @@ for size in ("4096", "8192"):
 pandas.DataFrame(columns, index=list(rungs))
 
 # %% [markdown]
-# No rung differs by more than 2% of cuBLAS's speed: with the same facts the language hardly matters. Both lose nearly
-# everything where the accumulators spill, and both pass cuBLAS only with 256×256 over two CTAs at 8192.
+# No rung differs by more than 2% of cuBLAS's speed: with the same facts the language hardly matters. Both fall to 6% of
+# cuBLAS's speed where the accumulators spill, and both pass cuBLAS only with 256×256 over two CTAs at 8192.
 #
 # ## A kernel of your own
 #
@@ -363,15 +363,15 @@ print(made.remarked)
 print(fetching(made))
 
 # %% [markdown]
-# A's rows and B's rows are m and n elements long, so these are the strides; k is only the number of rows, and the mask
-# handles the last step. A tile of 64×128 takes two loads by TMA, which copies rows of at most 128 bytes into a swizzled
-# tile.
+# A's rows and B's rows are m and n elements long, so these are the strides; k is only the number of rows. On the H200
+# it took 191 µs, 09.2 (in a noisy run) 200; we do not know why. A tile of 64×128 takes two loads by TMA, which copies
+# rows of at most 128 bytes into a swizzled tile.
 #
 # ## What to remember
 #
 # - The compiler can use only facts that it can prove or that you promise: aligned pointers, row strides in multiples of
 #   16 bytes, and memory that no other pointer writes. TMA needs the first two; without the third there is no pipeline.
-# - Nothing checks a promise. If it is false, the kernel may read the wrong data or crash.
+# # - Nothing checks a promise.
 # - The compiler's remarks name the instruction for each load, store and mma, or the reason for a slower one.
 #
 # Next: [10](10_gemm_baseline.ipynb).

@@ -11,8 +11,7 @@
 # The GEMM of notebook 10 loads a tile, waits, computes, and loads the next one. While a block loads, it multiplies
 # nothing; while it multiplies, none of its loads is in flight. This page gives shared memory a second buffer, so that
 # the next tile arrives while this one is multiplied. Then it does the same one level closer to the tensor cores, with
-# registers. The first picture promises ×1.5, an H200 gives ×1.11 and then ×1.07 more; a model says where most of the
-# rest goes.
+# registers. The first picture promises ×1.5, an H200 gives ×1.11 and then ×1.07 more; a model explains part of the gap.
 #
 # > **After this page you can** predict the time of a pipeline from its parts, for one block on an SM and for several,
 # > write a double-buffered loop and say which barriers it needs, fetch registers ahead across the end of a tile, and
@@ -39,8 +38,8 @@ from tutorlib.kernels.ampere import GemmConfig, Steps, main_loops as course, mak
 # The picture has a row for each buffer (*buf*) and one for the arithmetic (*math*). Dots: the copy is issued and
 # nothing has arrived, because of the *latency* or because the memory is busy with another tile. Gray is the
 # *transfer*: the tile arrives. A color is a tile, pale while it waits. As at the end of page 10, two blocks share an
-# SM. Each has buffers of its own, and they take turns at the memory and the tensor cores. Above, each block has one
-# buffer, and below, two:
+# SM. Each block has its own buffers; the blocks take turns at the memory and the tensor cores. Above, each block has
+# one buffer, and below, two:
 
 # %%
 show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=8, blocks=2) for stages in (1, 2)))
@@ -50,10 +49,10 @@ show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=8, bloc
 #
 # ## When is a buffer free?
 #
-# In the loop, a load may overwrite a buffer only after *all* threads of the block have read it, so a barrier must
-# come between. There are two schedules. With **two barriers a tile** (upper picture), one says that the tile has
-# arrived. The other, after the arithmetic, says that its buffer is free, and the next load into it is issued at once.
-# With **one barrier a tile** (lower picture), a load is issued after the barrier that says that a tile has arrived:
+# A load may overwrite a buffer only after *all* threads of the block have read it, so a barrier must come between. With
+# **two barriers a tile** (upper picture), one says that the tile has arrived. The other, after the arithmetic, says
+# that its buffer is free, and the next load into it is issued at once. With **one barrier a tile** (lower picture), a
+# load is issued after the barrier that says that a tile has arrived:
 
 # %%
 show_timeline(*(Timeline(2, latency=4, transfer=2, compute=3, tiles=6, at_once=at_once) for at_once in (True, False)))
@@ -65,7 +64,7 @@ show_timeline(*(Timeline(2, latency=4, transfer=2, compute=3, tiles=6, at_once=a
 # each of the SM's blocks computes as many tiles as it has buffers.
 #
 # **Exercise 11.1** (about 1 line). Complete `period`: the round with one barrier a tile, divided by the number of tiles
-# that a block computes in it. There are at least two `stages`, the buffers of a block.
+# that a block computes in it. A block has `stages` buffers, at least two.
 
 
 # %%
@@ -96,7 +95,7 @@ check("11.1", period)
 # - K may have any number of tiles, also one. The loop over K tiles is not unrolled.
 #
 # The calls are those of 10.2. Inside a `@cute.jit` function, `if` works with a condition that is known only at run
-# time. On a GPU the check times your loop at 4096³.
+# time.
 
 
 # %%
@@ -139,8 +138,8 @@ show_fetches(tiles=3, k_blocks=4)
 #
 # - each K block is fetched once, while the K block before it is multiplied, also across the end of a tile. In the last
 #   step, which has no next tile, one idle fetch does no harm, if its operands are never multiplied;
-# - while a tile's K blocks are multiplied, the load of the next tile is in flight (issued before or after the first
-#   fetch);
+# - while a tile's K blocks are multiplied, the load of the next tile is in flight (issue it before or after the step's
+#   first `fetch`);
 # - one barrier a tile; the loop over K tiles is a plain `range`.
 #
 # Test for a tile's last K block with `if cutlass.const_expr(…)`.
@@ -177,7 +176,8 @@ check("11.3", register_pipeline)
 
 # %% [markdown]
 # A barrier orders accesses to shared memory, so no compiler may move an `ldmatrix` ahead of it: only you can place that
-# fetch among the mmas. The 11.2 measured here has one barrier a tile.
+# fetch among the mmas. The 11.2 measured here has one barrier a tile. ± is the spread within a run: page 10's run of
+# the same day has 0.488 for 10.4.
 
 # %%
 show_ladder("10.4", "11.2", "11.3")
@@ -188,8 +188,8 @@ show_ladder("10.4", "11.2", "11.3")
 # On an H200 the parts have other lengths than in the pictures. We measured them with main loops that do only some of a
 # tile's parts. The numbers are clock cycles that an SM takes for one more K tile: the time at K = 12,288 minus that at
 # 4,096, so that launch and epilogue cancel. Two of these loops only compute, on a tile that is loaded once: *fetched as
-# needed* like 11.2, *fetched ahead* like 11.3. In page 10's loop the compiler moves fetches ahead. More mmas
-# follow the last ldmatrix than in 11.2's, and waiting operands take registers:
+# needed* like 11.2, *fetched ahead* like 11.3. In 10.2's loop the compiler moves fetches ahead, so more mmas follow its
+# last ldmatrix, but waiting operands take registers. (11.2 with one barrier or with two: the numbers are the same.)
 
 # %%
 for name, loop, stages in (("10.2", course.single_buffer, 1), ("11.2", course.refilled_at_once, 2)):
@@ -241,24 +241,29 @@ with suppress(NotImplementedError):  # until you have written period
             print(f"{loop:28}{blocks:6}", *(f"{gain:>14}" for gain in gains))
 
 # %% [markdown]
-# Gains are over the last row *one buffer*. A lone block with one computes and copies in turn, and there the
-# model is within 3%. With more blocks, `period` leaves ×1.28 and ×1.37 of ×1.5:
+# Gains are over the last row *one buffer*. For a lone block with one, the model is within 3%. For 11.3 with two blocks,
+# ×1.5 shrinks in four steps:
 #
-# - **A second block does what a second buffer does.** Two blocks with one buffer each share the round: 1,055 cycles,
-#   (1,350 + 760) / 2. A second buffer can only bring this down to the arithmetic.
-# - **11.2 fetches as needed**: 822 cycles. A block has one warp for each tensor core, and while that waits for a fetch,
-#   the core is idle, unless another block fills the pause.
-# - **11.3's round is longer than 11.1's.** The loop waits for a tile *before* it multiplies the last K block of the one
-#   before, and issues the next load *after* it. A quarter of the arithmetic is part of its round, which two blocks
-#   share: (1,350 + 760 / 4) / 2 = 770 cycles.
-# - **Copies slow the arithmetic down**, from 760 cycles to 939. With that, the model gives 11.3 ×1.22, and ×1.18 was
-#   measured. We have no such loop for 11.2.
+# | gain | why |
+# |---|---|
+# | ×1.50 | in the first picture, latency + transfer is twice the arithmetic: (6 + 3) / 2 = 4.5 ticks become 3 |
+# | ×1.39 | on the H200 it is 1.78 times: (1,350 + 760) / 2 = 1,055 cycles become 760 |
+# | ×1.37 | 11.3's round includes a quarter of the arithmetic, one K block: (1,350 + 760 / 4) / 2 = 770 |
+# | ×1.22 | beside copies, for reasons not measured, the arithmetic takes 939 cycles: 1,145 become 939 |
+# | ×1.18 | measured: 1,137 become 961 |
+#
+# 11.3 waits for a tile, multiplies that K block, and then issues the next load. The load could come first, since the
+# barrier has freed its buffer; we did not time this.
+#
+# For 11.2 with three blocks, ×1.39 becomes ×1.28, because it fetches as needed (822 cycles): while a warp waits for a
+# fetch, its tensor core is idle unless another block has work. Measured: ×1.15 with two barriers and ×1.09 with one;
+# the rest, and why two are faster, is unexplained. We timed no loop with copies for 11.2.
 #
 # ## Your kernel
 #
 # A language model that writes one token multiplies each of its weights by a *vector*. No weight is reused, so the
-# kernel is as good as its share of the memory's bandwidth. Shared memory serves one purpose: a cp.async in flight takes
-# no registers.
+# kernel is as good as its share of the memory's bandwidth. We use shared memory here only because a cp.async in flight
+# takes no registers.
 #
 # **Exercise 11.4** (about 10 lines). Complete the kernel of `matvec(a, b, c)`: c = a · bᵀ, where a is (M, K), b (1, K)
 # and c (M, 1), all row-major bf16; M and K are multiples of 64. In the given lines eight lanes share 128 bytes of a
@@ -323,10 +328,10 @@ def matvec(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 check("11.4", matvec)
 
 # %% [markdown]
-# A thread that reads only its own copies needs no barrier. The GEMM needs them, because ldmatrix hands every thread the
-# copies of others.
+# A thread that reads only its own copies needs no barrier. In the GEMM, ldmatrix hands each thread copies of others.
 #
-# On a GPU, here is its rate beside torch's; an H200's datasheet has 4.8 TB/s:
+# On a GPU, here is its rate beside torch's. An H200 gave 3.97 and 4.24 of its datasheet's 4.8 TB/s; the cause of the
+# difference is open.
 
 # %%
 from cutlass.cute.runtime import from_dlpack
@@ -373,10 +378,10 @@ else:
 #
 # </details>
 #
-# <details><summary>3. Notebook 13 gives 11.3's loop a third buffer. Two blocks of it on an SM took 956 cycles for a
-# tile, a block alone 984. Why does only one of the two gain much over two buffers?</summary>
+# <details><summary>3. Notebook 13 gives 11.3's loop a third buffer. Two blocks on an SM took 956 cycles for a tile, a
+# block alone 984. Why does only the lone block gain much?</summary>
 #
-# Alone, a block with two buffers is limited by its round: it took 1,670 cycles. A third buffer halves the round, and
-# the arithmetic beside copies becomes the limit. Two blocks had reached it with two buffers.
+# With two buffers it took 1,670 cycles, limited by its round. A third halves its share of the round, and the arithmetic
+# beside copies becomes the limit. Two blocks had nearly reached it before.
 #
 # </details>
