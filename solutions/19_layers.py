@@ -113,7 +113,7 @@ def of_both(grad, both):
 # | eager mode | `custom_op(name, forward, mutates_args=())` | the function itself, which launches the kernel |
 # | `torch.compile`, `torch.export` | `register_fake(fake)` | the result without data |
 # | autograd | `register_autograd(backward, setup_context=keep)` | the backward, and what to keep for it |
-# | `autocast` | `register_autocast(device, dtype)` | the dtype to cast inputs to, even where autocast asks for another |
+# | `autocast` | `register_autocast(device, dtype)` | the inputs' dtype, whichever autocast asks for |
 # | `torch.cuda.graph` | nothing | but the launch must use the current stream and must not synchronize |
 #
 # `custom_op` needs annotations of forward's arguments and result; the result may not be a view of an input. A colleague
