@@ -2,23 +2,25 @@
 # jupyter:
 #   tutorlib:
 #     minutes: 75
+#     appendix: 12
 #     summary: TMA, mbarriers, WGMMA, a Hopper GEMM of your own, and where its time goes.
 # ---
 
 # %% [markdown]
 # # 14 · A Hopper GEMM
 #
-# `mma.sync` takes its operands from registers, so threads must carry them there. Hopper's tensor cores read shared
-# memory directly (WGMMA), and its Tensor Memory Accelerator (TMA) copies whole tiles there. Until the epilogue, the
-# threads only decide *when*.
+# `mma.sync` takes its operands from registers, so threads first load them into registers. Hopper's tensor cores read
+# shared memory directly (WGMMA), and its Tensor Memory Accelerator (TMA) copies whole tiles there. Until the epilogue,
+# the threads only decide *when*.
 #
 # The problem is notebook 10's: C = A · Bᵀ, `gemm(a, b, c)`, bf16, accumulated in fp32.
 #
 # > **After this page you can** issue wgmmas as a group, say which phase of an mbarrier a warp waits for, keep a ring of
-# > stages full without overwriting one, store a tile by TMA, and say where the time of a Hopper GEMM goes.
+# > stages full without overwriting one, store a tile by TMA, and, after the appendix, say where a Hopper GEMM's time
+# > goes.
 # >
-# > **It takes** about 75 minutes, on any machine. Without a Hopper GPU the kernel is simulated; with one it is also
-# > timed.
+# > **It takes** about 75 minutes, on any machine; its appendix about 12 more. Without a Hopper GPU the kernel is
+# > simulated; with one it is also timed.
 
 # %%
 import cutlass
@@ -45,8 +47,7 @@ from tutorlib.kernels.hopper.first import (
 show_sm()
 
 # %% [markdown]
-# For a K tile, one thread issues two copies of 48 KiB in all, and each warpgroup four instructions, all asynchronous.
-# Your job is in the yellow boxes: which warp may touch a stage, and when.
+# Copies and multiplications are asynchronous. Your job is in the yellow boxes: which warp may touch a stage, and when.
 #
 # ## TMA and WGMMA: descriptors
 #
@@ -61,8 +62,7 @@ show_sm()
 #
 # TMA writes a swizzled layout, notebook 10's 8 rows of 128 bytes, and WGMMA reads it. `wgmma.mma_async.m64n256k16`
 # multiplies 64×16 by 16×256. Its operands are descriptors, too, of a place in shared memory. A K tile of 128×256×64
-# takes eight such instructions; `mma.sync` would take 1,024. Only accumulators are in registers: a warpgroup's 64×256
-# take 128 of each thread.
+# takes eight such instructions. Only accumulators are in registers: a warpgroup's 64×256 take 128 of each thread.
 #
 # ### One K tile is one group
 #
@@ -116,9 +116,9 @@ def multiply(tiled_mma, tCrA, tCrB, tCrC, adds):
 check("14.1", multiply)
 
 # %% [markdown]
-# The colleague's `adds` holds for every K block: of the first K tile only the last block remains. With one group per K
-# block, a caller's `wait_group(1)` would keep one K block in flight, not one K tile. And the wait leaves the tensor
-# cores idle.
+# The colleague's `adds` holds for every K block: in the first K tile, each K block overwrites the one before, and only
+# the last remains. With one group per K block, a caller's `wait_group(1)` would keep one K block in flight, not one K
+# tile. And the wait leaves the tensor cores idle.
 #
 # ## mbarriers: who may touch a stage
 #
@@ -166,8 +166,7 @@ explore_mbarriers(stages=2)
 #
 # ## The main loop
 #
-# `one_stage` waits for a group right after its issue, so the tensor cores run dry in every step. `main_loop` waits one
-# step later. Every warp runs it with its own `steps`:
+# `main_loop` waits for a group one step later than `one_stage`. Every warp runs it with its own `steps`:
 #
 # | | |
 # |---|---|
@@ -183,7 +182,7 @@ explore_mbarriers(stages=2)
 #
 # - One group stays in flight while the warps update the mbarriers.
 # - Each warp arrives at a stage's `empty` as soon as its own wgmmas have read that stage, at most once in a round.
-# - The producer loads a K tile into a stage as soon as all warps have read it. Only the producer waits for that.
+# - The producer loads a K tile into a stage as soon as all warps have read the one before. Only the producer waits.
 # - Each K tile is loaded once. There is no barrier of the block.
 
 
@@ -284,7 +283,8 @@ check("14.3", store_by_tma)
 # each, run your main loop, store. `mA` is A as TMA takes it, (M, K). Import no kernel, main loop or initialization from
 # the course. The check simulates your kernel and counts:
 #
-# - one block for each 128×256 tile of C; M is any number, N and K are multiples of 8;
+# - one block for each 128×256 tile of C; M is any number; N and K are multiples of 8, since TMA's strides are
+#   multiples of 16 bytes;
 # - TMA loads, wgmma with one group in flight, `stmatrix`, TMA stores;
 # - two barriers of the block, at most a fence for each box of C, no load that brings nothing but zeros, no spills.
 #
@@ -361,56 +361,15 @@ def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 check("14.4", gemm)
 
 # %% [markdown]
-# ## Where the time goes
-#
-# Your main loop in the course's kernel (14.2) and your own kernel (14.4), below 13.1's; *gain* compares with the row
-# above:
-
-# %%
-show_ladder("13.1", "14")
-
-# %% [markdown]
-# At 4096³ your kernel has 0.97 of cuBLAS's speed on an H200, and takes less than two thirds of 13.1's time.
-#
-# The datasheet's 989 TFLOP/s are 132 SMs × 4,096 FLOP a cycle × 1,830 MHz. So the eight wgmmas of a K tile take at
-# least 1,024 cycles on an SM. Each row is a kernel at 4096³. *wgmma alone* loads one K tile and multiplies it in every
-# step; *TMA alone* loads all K tiles and multiplies one; *mma.sync alone* multiplies what it has in registers.
-
-# %%
-for swept in all_sweep_results("hopper_account"):
-    print(f"{swept.gpu:16}     µs   MHz  cycles a step")
-    for point in swept.points:
-        found = point.measurement
-        cycles = found.median_us * found.counted_mhz / (4 * 4096 // TILE[2])  # four waves of tiles
-        print(f"{point.name:16}{found.median_us:7.1f}{found.counted_mhz:6}{cycles:12,.0f}")
-
-# %% [markdown]
-# So the 773 TFLOP/s of your kernel in this table, *4 stages*, are 989, less four things:
-#
-# | | factor | leaves |
-# |---|---|---|
-# | the clock: 1,669 MHz under this load | 0.91 | 902 |
-# | the last wave: 512 tiles are 3.88 waves | 0.97 | 875 |
-# | each tile of C: *wgmma alone* takes 1,108 cycles a step, not 1,024 | 0.92 | 808 |
-# | the loads: 1,160 cycles a step with them | 0.96 | 773 |
-#
-# The third is 84 · 64 = 5,400 cycles for each tile of C: the time before its first wgmma, its epilogue, and gaps
-# between wgmmas. A second block on the SM could use them, but already the registers forbid it: two blocks of 256
-# threads leave 128 to a thread, and the accumulators alone take 128. Notebook 15 fills this time.
-#
-# The fourth is small because TMA alone needs fewer than 1,024 cycles a step: its bandwidth is sufficient. Stages cover
-# a load's *latency*: in a ring of n stages, a load has n − 1 steps to arrive. With two stages a step takes 1,902
-# cycles, so one step is too short. With three it takes 1,168 and with four 1,160: a third step gains next to nothing.
-#
 # ## What to remember
 #
 # - Every buffer raises two questions: *is the data there*, and *has it been read*? An mbarrier answers one of them; the
 #   phase says for which round.
 # - A thread's own writes need a proxy fence before TMA may read them; TMA's writes need their mbarrier.
-# - Stages keep loads in flight. Once they cover a load, more stages gain nothing.
+# - Stages keep loads in flight. Once they cover a load, more stages gain next to nothing.
 #
-# Next: [notebook 15](15_warp_roles.ipynb) gives loading and multiplying to different warps, and fills the gap between
-# two tiles of C.
+# Next: [notebook 15](15_warp_roles.ipynb) gives loading and multiplying to different warps, and loads the next tile of
+# C during this one's epilogue.
 #
 # ## Test yourself
 #
@@ -433,3 +392,47 @@ for swept in all_sweep_results("hopper_account"):
 # is then counted in the next phase, which may also complete too early.
 #
 # </details>
+
+# %% [markdown]
+# ## Appendix: where the time goes
+#
+# Your main loop in the course's kernel (14.2) and your own kernel (14.4), below 13.1's:
+
+# %%
+show_ladder("13.1", "14")
+
+# %% [markdown]
+# The datasheet's 989 TFLOP/s are 132 SMs × 4,096 FLOP a cycle × 1,830 MHz. So the eight wgmmas of a K tile take at
+# least 1,024 cycles on an SM. Each row is a kernel at 4096³. *1 stage* is `one_stage`. *wgmma alone* loads one K tile
+# and multiplies it in every step; *TMA alone* loads all K tiles and multiplies one; *mma.sync alone* multiplies what it
+# has in registers.
+
+# %%
+for swept in all_sweep_results("hopper_account"):
+    print(f"{swept.gpu:16}     µs   MHz  cycles a step")
+    for point in swept.points:
+        found = point.measurement
+        cycles = found.median_us * found.counted_mhz / (4 * 4096 // TILE[2])  # four waves of tiles
+        print(f"{point.name:16}{found.median_us:7.1f}{found.counted_mhz:6}{cycles:12,.0f}")
+
+# %% [markdown]
+# So the 773 TFLOP/s of your kernel in this table, *4 stages*, are 989, less four things:
+#
+# | | factor | leaves |
+# |---|---|---|
+# | the clock: 1,669 MHz under this load | 0.91 | 902 |
+# | the last wave: 512 tiles are 3.88 waves | 0.97 | 875 |
+# | each tile of C: *wgmma alone* takes 1,108 cycles a step, not 1,024 | 0.92 | 808 |
+# | the loads: 1,160 cycles a step with them | 0.96 | 773 |
+#
+# The third is 84 · 64, about 5,400 cycles for each tile of C. It holds the launch, the wait for the first bytes, the
+# epilogue, and gaps between wgmmas; the table does not separate them. A second block on the SM could use them, but the
+# registers forbid it: two blocks of 256 threads leave 128 to a thread, and the accumulators alone take 128. Notebook
+# 15's levers win back a part of this time.
+#
+# The fourth is small because *TMA alone* needs fewer than 1,024 cycles a step: its bandwidth is sufficient. Stages
+# cover a load's *latency*: in a ring of n stages, a load has n − 1 steps to arrive. With two stages a step takes 1,902
+# cycles, so one step is too short. With three it takes 1,168 and with four 1,160: a third step gains next to nothing.
+#
+# *mma.sync alone* takes 1,534 cycles a step. So even without copies, notebook 13's instruction reaches at most 1,024 /
+# 1,534 = 0.67 of WGMMA's rate per cycle.

@@ -2,7 +2,8 @@
 # jupyter:
 #   tutorlib:
 #     minutes: 75
-#     summary: Tensor memory, one thread that multiplies, six warps, pairs of blocks. Only a timing needs a Blackwell.
+#     appendix: 25
+#     summary: Tensor memory, one thread that multiplies, six warps, pairs of blocks. Never run on a Blackwell.
 # ---
 
 # %% [markdown]
@@ -10,8 +11,9 @@
 #
 # On Hopper the accumulators are in registers, 128 in each of 256 threads, and all 128 threads of a warpgroup issue a
 # multiplication together. On Blackwell the accumulators are in **tensor memory**, owned by no thread, and *one* thread
-# issues a multiplication, `tcgen05.mma`. So other warps can run the epilogue while the next tile is multiplied.
-# Blackwell means B200 and B300 here: the RTX GPUs of that name have neither tensor memory nor tcgen05.
+# issues a multiplication, `tcgen05.mma`. So other warps can run the epilogue while the next tile is multiplied, and no
+# thread keeps a tile in registers. Blackwell means B200 here (sm_100): RTX GPUs of that name have neither tensor memory
+# nor tcgen05.
 #
 # **This kernel has never run on a Blackwell GPU**, because none was available when the course was made: benefits are
 # counted here, or measured by others. `check` compiles the kernel and simulates it; on a B200 it also runs it. The
@@ -19,9 +21,9 @@
 #
 # > **After this page you can** allocate tensor memory and say which warp may read which part of it, let warps wait for
 # > multiplications that one thread issued, say which fence orders two of its instructions, give six warps their roles
-# > in one kernel, and let two blocks share a tile.
+# > in one kernel, and, after the appendix, let two blocks share a tile.
 # >
-# > **It takes** about 75 minutes, on any machine.
+# > **It takes** about 75 minutes, on any machine; its appendix about 25 more.
 
 # %%
 import cutlass
@@ -59,8 +61,7 @@ show_tensor_memory(columns=256, accumulators=2)
 
 # %% [markdown]
 # The tensor cores write all lanes. A warp can read only 32 of them, starting at lane 32 · (warp number modulo 4). So
-# four warps read a tile, and a warp's number determines its rows. In a pair of blocks a tile has 256 rows; rows 128 to
-# 255 are in the second block's tensor memory.
+# four warps read a tile, and a warp's number determines its rows.
 #
 # A block allocates columns while it runs: a power of two, at least 32. If another block on the SM holds too many, the
 # allocation waits until enough are free. PTX requires a kernel to free what it allocated; otherwise the next block may
@@ -125,22 +126,27 @@ check("17.1", tensor_memory)
 
 # %% [markdown]
 # The colleague's warps read the address before the barrier, when warp 4 may not have written it. Warp 4 frees the
-# columns before the barrier, when other warps may still read them. The late relinquish delays only a second block on
-# the SM, for which this page's tiles leave no room.
+# columns before the barrier, when other warps may still read them. The late relinquish only delays another block.
 #
 # ## tcgen05.mma
 #
 # One bf16 instruction multiplies M × 16 by 16 × N and adds the product to M × N accumulators in tensor memory. M is at
 # most 128, in a pair of blocks 256, and N at most 256 ([Matrix
-# Shape](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-matrix-shape)). So one instruction takes all of
-# the tile's M and N, and a K tile of 64 takes four. Only K block 0 of a tile's first K tile overwrites the accumulator,
-# and so clears what the last tile left.
+# Shape](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-matrix-shape)). So a K tile takes four,
+# issued by this loop in `steps.multiply`:
 #
+# ```python
+# for k_block in cutlass.range_constexpr(cute.size(tCrA, mode=[2])):
+#     tiled_mma.set(tcgen05.Field.ACCUMULATE, True if k_block else Boolean(first) == Boolean(False))
+#     cute.gemm(tiled_mma, acc, tCrA[None, None, k_block], tCrB[None, None, k_block], acc)
+# ```
+#
+# As on Hopper, `tCrA` and `tCrB` are descriptors of shared memory with the 128-byte swizzle. `acc` is in tensor memory.
+# K block 0 of a tile's first K tile overwrites it, and so clears what the last tile left.
 # ### Commit
 #
 # The instruction returns at once. `tcgen05.commit(barrier)` asks for one arrival at an mbarrier, to be made *when
-# everything that this thread has issued so far is complete*. The thread itself goes on. Any warp that needs the result
-# waits at the mbarrier.
+# everything that this thread has issued so far is complete*. The thread itself goes on.
 #
 # Two roles wait for multiplications: the producer, before it overwrites the stage that they read, and the epilogue,
 # before it reads the accumulators. So the kernel has a ring of stages and a ring of accumulators, with two mbarriers
@@ -162,8 +168,8 @@ check("17.1", tensor_memory)
 # |---|---|
 # | `full`, `empty`, `ready`, `free` | the first mbarrier of each kind; add a stage or an accumulator |
 # | `tiles` | known at run time |
-# | `leads` | True, but for the second block of a pair |
-# | `k_tiles`, `stages`, `accumulators`, `parts` | known at compile time; `parts`: of an accumulator's columns |
+# | `leads` | False only in the second block of a pair (appendix) |
+# | `k_tiles`, `stages`, `accumulators`, `parts` | at compile time; an accumulator has `parts` parts of 64 columns |
 # | `stage_bytes` | what a stage's loads bring |
 #
 # and its four steps:
@@ -216,8 +222,8 @@ check("17.2", produce)
 # **Exercise 17.3** (about 14 lines). Write `multiply(steps)`, the MMA warp's loop. The table of mbarriers says what it
 # waits for and commits to. `steps.multiply(stage, accumulator, first)` issues a stage's four instructions and elects
 # its thread itself; `first`, which may be a run-time value, overwrites the accumulator. One thread issues a commit,
-# `tcgen05.commit(barrier)`, under `with cute.arch.elect_one():`. (A warp elects the same lane each time, so the thread
-# that commits is the one that multiplied.) This warp never waits for its own multiplications.
+# `tcgen05.commit(barrier)`, under `with cute.arch.elect_one():`, which elects the thread that multiplied. This warp
+# never waits for its own multiplications.
 
 
 # %%
@@ -252,11 +258,11 @@ check("17.3", multiply)
 # An epilogue warp reads its 32 lanes in parts of 64 columns, so each thread holds 64 accumulators of one row.
 # `steps.read(accumulator, part)` issues that load, `tcgen05.ld`, which is asynchronous too: the registers are valid
 # after `tcgen05.wait::ld`, which CuTe calls `cute.arch.fence_view_async_tmem_load()`. `steps.write(number, part)` is
-# notebook 14's epilogue with two boxes in turns. Before it writes into one, it calls
-# `cute.arch.cp_async_bulk_wait_group(1, read=True)`: TMA has read all boxes but the newest that this thread stored.
+# notebook 14's epilogue with two boxes in turns. Before it writes into one, it waits until TMA has read every box that
+# this thread stored, except the newest: `cute.arch.cp_async_bulk_wait_group(1, read=True)`.
 #
-# When can the tensor cores have the accumulator back? Compare one accumulator with two, for three tiles of four K
-# tiles:
+# Compare one accumulator with two, for three tiles of four K tiles. In an epilogue's row, dark cells read a part and
+# light cells write it:
 
 # %%
 show_handover(1, 2)
@@ -267,8 +273,8 @@ show_handover(1, 2)
 # takes no longer than the next tile's main loop.
 #
 # Here is the loop of an epilogue warp, with three switches for the next section. One lane of each warp frees the
-# accumulator once its last part is in registers, and before that part is written: a write needs no tensor memory.
-# `steps.leader` is the rank of the block whose `free` counts, here its own.
+# accumulator as soon as its last part is in registers. `steps.leader` is the rank of the block whose `free` counts,
+# here its own.
 
 
 # %%
@@ -315,8 +321,8 @@ store = make_store()
 # form `before_thread_sync` ahead of the arrival, `after_thread_sync` behind the wait. `steps.read` and `steps.multiply`
 # begin with the latter, as PTX's examples do.
 #
-# A colleague's arrival at `free` is relaxed, "to save the release". **Predict**: which of the four versions below are
-# right, and may a fence take the place of `wait::ld`?
+# A colleague's arrival at `free` is relaxed, "to save the release". The simulator judges four versions. (The line that
+# it names is the course's call of `parts.issue`.)
 
 # %%
 from dataclasses import replace
@@ -336,8 +342,8 @@ matrices = [torch.ones(shape).bfloat16() for shape in ((129, 136), (264, 136), (
 show_findings(kernels, *matrices, arch="sm_100a")
 
 # %% [markdown]
-# A fence orders finished instructions and waits for none: without `wait::ld` the loads may still be reading. A relaxed
-# arrival needs the fence. One that releases does not, as we read PTX.
+# A fence orders finished instructions and waits for none, so it cannot replace `wait::ld`. A relaxed arrival needs the
+# fence. One that releases does not, as we read PTX.
 #
 # ## The kernel
 #
@@ -352,12 +358,14 @@ show_findings(kernels, *matrices, arch="sm_100a")
 # The kernel's functions are in one object: `parts.allocate`, `parts.release`, `parts.produce`, `parts.multiply` and
 # `parts.store`.
 #
-# **Exercise 17.4** (about 20 lines). Write the rest of the kernel, using the functions in `parts`. A block has
-# `config.stages` stages and `config.accumulators` accumulators, and it allocates `config.columns` columns. It
-# initializes all mbarriers, by `cute.arch.mbarrier_init(barrier, arrivals)` and `cute.arch.mbarrier_init_fence()`, as
-# in notebook 14. The kernel will serve for a pair, too. Then both blocks call the same functions, and the epilogue
-# warps of `config.width` blocks arrive at `free`. No warp may use an mbarrier before it is initialized, and a block may
-# end only when nothing uses its shared memory or its tensor memory any more.
+# **Exercise 17.4** (about 20 lines). Write the rest of the kernel, using the functions in `parts`:
+#
+# - A block has `config.stages` stages and `config.accumulators` accumulators. It allocates `config.columns` columns.
+# - It initializes all mbarriers, by `cute.arch.mbarrier_init(barrier, arrivals)` and `cute.arch.mbarrier_init_fence()`,
+#   as in notebook 14. No warp may use an mbarrier before.
+# - The appendix runs the kernel in pairs of blocks. Both blocks of a pair call the same functions, and the epilogue
+#   warps of `config.width` blocks (1 without a pair) arrive at `free`.
+# - A block may end only when nothing uses its shared memory or its tensor memory any more.
 
 
 # %%
@@ -418,8 +426,8 @@ check("17.4", make_gemm)
 
 # %% [markdown]
 # TMA may still be reading the boxes of the last tile when `store` returns: the warps that stored them wait. All warps
-# may use the mbarriers after the barrier in `allocate`, so they are initialized before it. Notebook 14's kernel takes
-# 128 registers of each thread for accumulators alone. Yours takes, in all:
+# may use the mbarriers after the barrier in `allocate`, so they are initialized before it. Notebook 14's accumulators
+# alone take 128 registers of each thread. Your kernel takes, in all:
 
 # %%
 from contextlib import suppress
@@ -430,7 +438,62 @@ with suppress(NotImplementedError):  # until you have written all of it
     print(f"tensor memory: {allocated_columns(compiled.ptx)} columns")
 
 # %% [markdown]
-# ## Two blocks, one tile
+# ## Speed
+#
+# [JAX's guide](https://docs.jax.dev/en/latest/pallas/gpu/blackwell_matmul.html) measures a ladder of such kernels on
+# Blackwell, in fp16, in percent of the tensor cores' peak. (The guide does not name the GPU.)
+#
+# | a rung, each on top of the last | % of peak |
+# |---|---|
+# | one warpgroup for everything | 37.6 |
+# | warps with roles | 45.5 |
+# | epilogue in parts, two buffers | 55.8 |
+# | pairs | 59.4 |
+# | persistent | 61.5 |
+# | a warpgroup for the epilogue | 63.4 |
+# | tiles computed in bands (notebook 12) | 69.4 |
+#
+# A pair's kernel, in the appendix, has everything from the second rung on; yours so far lacks only the pairs.
+#
+# The simulator cannot show time: it knows no latency of a load, a multiplication or a commit. It follows PTX's manual
+# as we read it, and where we misread it, it is wrong in the same way as the page. And it runs one order of the warps; a
+# deadlock in another order may be missed.
+# ## What to remember
+#
+# - No thread owns the accumulators, so one warp can multiply while others round. A second ring connects them: `ready`
+#   and `free` are to accumulators what `full` and `empty` are to stages.
+# - A commit turns the completion of issued work into an arrival.
+# - A block allocates tensor memory and must free it; each warp can read a quarter of the lanes.
+# - `wait::ld` ends loads of tensor memory; a release or a `tcgen05.fence` orders what has finished.
+# - A block may end only after every operation on its memory or mbarriers: loads, stores and commits.
+#
+# Next: [notebook 18](18_epilogues.ipynb) puts a layer's bias, activation and residual into the epilogue.
+#
+# ## Test yourself
+#
+# <details><summary>1. The epilogue has five warps, numbered 0 to 4. Which lanes can the fifth one read, and does it
+# help?</summary>
+#
+# Lanes 0 to 31, like warp 0. That does not help: the other three have as much to do as before.
+#
+# </details>
+#
+# <details><summary>2. A tile of 128×192: how many accumulators fit, and how many columns does the block
+# allocate?</summary>
+#
+# Two: they take 384 columns, three would take 576. The block allocates 512, a power of two.
+#
+# </details>
+#
+# <details><summary>3. A pair's kernel initializes <code>free</code> for 4 arrivals. What happens?</summary>
+#
+# The phase ends when four of eight warps have arrived. The MMA warp may then overwrite accumulators that the other four
+# still read, and their arrivals count in the next phase.
+#
+# </details>
+
+# %% [markdown]
+# ## Appendix: two blocks, one tile
 #
 # Two blocks whose tiles are in the same columns of C load the same B. In notebook 15 the blocks of a cluster shared
 # that load by multicast, but each still held *all* of B's tile in its own shared memory. On Blackwell, two blocks of a
@@ -441,8 +504,8 @@ show_pair()
 
 # %% [markdown]
 # Each block loads its own rows of A and *half* of B. One thread issues a 256×256×16 multiplication, and both SMs'
-# tensor cores execute it, each for its own rows of C. A stage is smaller, so more stages fit beside two boxes of C for
-# each warp, 32 KiB, and 1 KiB for mbarriers and alignment:
+# tensor cores execute it, each for its own rows of C, which are in its own tensor memory. A stage is smaller, so more
+# stages fit beside two boxes of C for each warp, 32 KiB, and about 1 KiB for alignment and mbarriers:
 
 # %%
 for pair in (False, True):
@@ -491,15 +554,15 @@ def pair_multiply(steps: TileSteps):
 check("17.5", pair_multiply)
 
 # %% [markdown]
-# The commit to `empty` protects block 1's stage. With the mask it arrives in both blocks when the multiplication is
-# complete, and that runs on both SMs.
+# With the mask, the commit to `empty` arrives in both blocks when the multiplication, which runs on both SMs, is
+# complete. That protects block 1's stage. Without the mask on `ready`, block 1's epilogue would wait forever.
 #
 # ### A pair's kernel
 #
-# The text of your kernel stays. `course_parts(pair=True)` replaces the functions around your loops. Multiplication and
-# `tcgen05.ld` are set up for 256 rows. Both blocks allocate together (`is_two_cta`). The barriers in `allocate` and
-# `release` become barriers of the cluster: the leader's multiplications write block 1's tensor memory, so both must
-# have allocated; and each block arrives at mbarriers of the other, so neither may end first.
+# Your kernel stays as it is. `course_parts(pair=True)` replaces the functions around your loops: multiplication is set
+# up for 256 rows, and both blocks allocate together (`is_two_cta`). The barriers in `allocate` and `release` become
+# barriers of the cluster: the leader's multiplications write block 1's tensor memory, so both must have allocated; and
+# each block arrives at mbarriers of the other, so neither may end first.
 
 # %%
 pair_parts = replace(course_parts(pair=True), produce=produce, multiply=pair_multiply, store=store)
@@ -511,65 +574,9 @@ with suppress(NotImplementedError):  # until you have written all of it
     print(f"off by {float((c - a.float() @ b.float().mT).abs().max()):.2f} of {float(c.abs().max()):.0f}")
 
 # %% [markdown]
-# ## Speed
-#
-# [JAX's guide](https://docs.jax.dev/en/latest/pallas/gpu/blackwell_matmul.html) measures a ladder of such kernels on
-# Blackwell, in fp16, in percent of the tensor cores' peak. (CUTLASS's number is for 4096×8192×4096; the guide does not
-# name the GPU.)
-#
-# | a rung, each on top of the last | % of peak |
-# |---|---|
-# | one warpgroup for everything | 37.6 |
-# | warps with roles | 45.5 |
-# | epilogue in parts, two buffers | 55.8 |
-# | pairs | 59.4 |
-# | persistent | 61.5 |
-# | a warpgroup for the epilogue | 63.4, as cuBLAS |
-# | tiles in blocks of the grid | 69.4, as CUTLASS |
-#
-# Your pair's kernel has all rungs but the first, which has no roles. (`band`, in its host function, is the last.)
-#
-# The simulator cannot show time: it knows no latency of a load, a multiplication or a commit. It follows PTX's manual
-# as we read it, and where we misread it, it is wrong in the same way as the page. And it runs one order of the warps; a
-# deadlock in another order may be missed. On a B200 the next cell times your kernels.
+# On a B200 the next cell times your kernels.
 
 # %%
 with suppress(NotImplementedError):  # until you have written both
     kinds = {"a block": make_gemm(BlackwellConfig(), SMS), "a pair": make_gemm(PAIR, SMS, pair_parts)}
     compare_on_gpu(kinds, sizes=(4096, 8192), needs=TCGEN05)
-
-# %% [markdown]
-# ## What to remember
-#
-# - No thread owns the accumulators, so one warp can multiply while others round. A second ring connects them: `ready`
-#   and `free` are to accumulators what `full` and `empty` are to stages.
-# - A commit turns the completion of issued work into an arrival.
-# - A block allocates tensor memory and must free it; each warp can read a quarter of the lanes.
-# - `wait::ld` ends loads of tensor memory; a release or a `tcgen05.fence` orders what has finished.
-# - A block may end only after every operation on its memory or mbarriers: loads, stores, commits, and in a pair the
-#   other block's arrivals.
-#
-# Next: [notebook 18](18_epilogues.ipynb) puts a layer's bias, activation and residual into the epilogue.
-#
-# ## Test yourself
-#
-# <details><summary>1. The epilogue has five warps, numbered 0 to 4. Which lanes can the fifth one read, and does it
-# help?</summary>
-#
-# Lanes 0 to 31, like warp 0. That does not help: the other three have as much to do as before.
-#
-# </details>
-#
-# <details><summary>2. A tile of 128×192: how many accumulators fit, and how many columns does the block
-# allocate?</summary>
-#
-# Two: they take 384 columns, three would take 576. The block allocates 512, a power of two.
-#
-# </details>
-#
-# <details><summary>3. A pair's kernel initializes <code>free</code> for 4 arrivals. What happens?</summary>
-#
-# The phase ends when four of eight warps have arrived. The MMA warp may then overwrite accumulators that the other four
-# still read, and their arrivals count in the next phase.
-#
-# </details>

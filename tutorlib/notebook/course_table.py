@@ -19,9 +19,11 @@ WORDS: dict[State, str] = {
 }
 Column = tuple[Callable[[Standing], str], str]  # a notebook's cell, and the total
 PATHS = {  # ways through the course: its pages, and what the reader has at the end
-    "all of it": ("00-23", "GEMMs, attention and fused layers on Hopper, a GEMM for Blackwell, a bug hunt"),
+    "all of it": ("00-23", "GEMMs, attention and fused layers on Hopper, a simulated Blackwell GEMM, a bug hunt"),
     "I know CUDA": ("00-05 10 14 15", "a Hopper GEMM as fast as cuBLAS at 4096 and above"),
     "cuTile only": ("00 06-08 22", "GEMMs in bf16 and FP8, and attention, all in tiles"),
+    "attention": ("00-07 10 14 15 22 23", "attention on Hopper, faster than cuDNN's with a causal mask"),
+    "Hopper to Blackwell (after 10)": ("14 15 17", "both GEMMs of your own; Blackwell's is simulated"),
 }
 PARTS = {  # by their first pages
     "00": "Layouts and first kernels",
@@ -29,7 +31,7 @@ PARTS = {  # by their first pages
     "10": "A GEMM on tensor cores (after 05)",
     "14": "Hopper and Blackwell (after 10; 16 and 17 after 15)",
     "18": "Epilogues, layers, launches (after 10)",
-    "21": "A bug hunt (after 06 and 15)",
+    "21": "A bug hunt (after 06 and 15; CUDA C++)",
     "22": "Attention (22 after 07; 23 after 15 and 22)",
 }
 
