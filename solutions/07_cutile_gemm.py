@@ -317,7 +317,7 @@ print("64×128×64, a block for each tile:", serialized(made.ptx) or "several wg
 # %% [markdown]
 # - **128×256×128** with one CTA spills, though it has 128 accumulators per thread, as at a depth of 64. The 168
 #   registers are those at the launch; consumers later get 232 (notebook 08), so at this depth a thread must need more
-#   than 104 registers besides its accumulators. Two CTAs spill nothing and are faster, the figure's 557 TFLOP/s, but
+#   than 104 registers beside its accumulators. Two CTAs spill nothing and are faster, the figure's 557 TFLOP/s, but
 #   their 193 KiB hold only two stages.
 # - **256×256×128** does not spill, but at most two of its stages fit, where a depth of 64 has three beside the 64 KiB
 #   of C's tile. (In a pair, a CTA keeps half of A's tile and all of B's.) While the tensor cores read one of two

@@ -371,7 +371,7 @@ print(fetching(made))
 #
 # - The compiler can use only facts that it can prove or that you promise: aligned pointers, row strides in multiples of
 #   16 bytes, and memory that no other pointer writes. TMA needs the first two; without the third there is no pipeline.
-# # - Nothing checks a promise.
+# - Nothing checks a promise.
 # - The compiler's remarks name the instruction for each load, store and mma, or the reason for a slower one.
 #
 # Next: [10](10_gemm_baseline.ipynb).

@@ -201,8 +201,8 @@ show_speeds("gemm_depth")
 # third gains 8% even beside another block. The fourth leaves one block on an SM where there were two.
 #
 # In a tile of K = 32 the arithmetic takes half the time, but the latency stays, so more stages are needed: for
-# 128×128×32 the fourth pays in both columns. (cuBLAS's 612 is more than 64 SMs can reach, 64/132 of 989, so it uses
-# more.)
+# 128×128×32 the fourth pays in both columns. Here the model is too simple: for the third stage it predicts ×2.0, and
+# ×1.46 was measured. (cuBLAS's 612 is more than 64 SMs can reach, 64/132 of 989, so it uses more.)
 #
 # Now change the tile, at 4096³. Blocks are in raster order, 64×64 tiles in groups of 8 rows. Which rows gain from a
 # third stage?
