@@ -188,9 +188,9 @@ show_model("hopper_tiles", page)
 #
 # **Exercise 16.1** (about 3 lines). Write `repaired(tile, cluster, sm)`, a better `step_cycles` with the same
 # constants. `step_bytes` counts correctly, but `step_cycles` makes two errors with it: it credits multicast with more
-# than any of these kernels gains by it, and it charges a tile of 128×128 for something twice. Mend the formula, not the
-# rows: the check compares other tiles with the course's formula, within 2%. From all of notebook 15's levers and these
-# tiles:
+# than any of these kernels gains by it, and it charges a tile of 128×128 for something twice. Shared memory stays a
+# limit, with all of its bytes. The check compares other tiles with the course's formula, within 2%. From all of
+# notebook 15's levers and these tiles:
 #
 # | greatest estimate / measured, over the least | `step_cycles` | `repaired`, at most |
 # |---|---|---|
@@ -258,9 +258,9 @@ print(len(SPACE), "configurations")
 # %% [markdown]
 # **Exercise 16.2** (about 6 lines). Write `choose(m, n, k)`, which returns a `HopperConfig` for any shape, from `cost`
 # with your `repaired`, and `SPACE`. Many configurations cost the same where device memory is the limit. Where costs are
-# equal when rounded to 0.1 µs, spare L2: take the one whose launched blocks (whole clusters; ignore split-K) times
-# `step_bytes(tile, cluster)[1]` is least. This saves traffic, not time: of 627 timed pairs of equal cost, the one with
-# fewer bytes was faster in 305.
+# equal when rounded to 0.1 µs, spare L2: take the one whose number of tiles of C (whole clusters of them; ignore
+# split-K) times `step_bytes(tile, cluster)[1]` is least. This saves traffic, not time: of 627 timed pairs of equal
+# cost, the one with fewer bytes was faster in 305.
 #
 # The check refuses a choice that takes about twice the best one's time by the course's own model. At seven shapes your
 # choice may cost at most 12% more than the course's by the repaired model. A Hopper GPU times five of them instead and
