@@ -189,7 +189,7 @@ show_ladder("10.4", "11.2", "11.3")
 # tile's parts. The numbers are clock cycles that an SM takes for one more K tile: the time at K = 12,288 minus that at
 # 4,096, so that launch and epilogue cancel. Two of these loops only compute, on a tile that is loaded once: *fetched as
 # needed* like 11.2, *fetched ahead* like 11.3. In 10.2's loop the compiler moves fetches ahead, so more mmas follow its
-# last ldmatrix, but waiting operands take registers. (11.2 with one barrier or with two: the numbers are the same.)
+# last ldmatrix, but waiting operands take registers. (11.2 has as many registers with two barriers as with one.)
 
 # %%
 for name, loop, stages in (("10.2", course.single_buffer, 1), ("11.2", course.refilled_at_once, 2)):

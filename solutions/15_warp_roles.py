@@ -273,7 +273,7 @@ for size in (2048, 4096, 8192):
 show_levers().iloc[:8]
 
 # %% [markdown]
-# Counted, as a share of the time, and measured:
+# Counted, as a share of the time, and the measured gain in speed. (28% more time is 22% less speed.)
 #
 # | lever | 2048 | 4096 | 8192 | measured |
 # |---|---|---|---|---|
