@@ -306,8 +306,9 @@ with tempfile.TemporaryDirectory() as folder:
     print(*sorted(file.name for file in Path(folder).glob("*.o")))
 
 # %% [markdown]
-# Machine code for sm_80 runs on desktop and server GPUs of compute capability 8.x. A target with an `a` has instructions that only
-# this architecture offers (`wgmma` on sm_90a, `tcgen05` on sm_100a), and its code runs on no other.
+# Machine code for sm_80 runs on desktop and server GPUs of compute capability 8.x. A target with an `a` has
+# instructions that only this architecture offers (`wgmma` on sm_90a, `tcgen05` on sm_100a), and its code runs on no
+# other.
 #
 # ## Replaying launches
 #
