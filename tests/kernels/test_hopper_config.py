@@ -215,10 +215,10 @@ def test_at_shapes_that_the_fit_has_not_seen_the_choice_keeps_up_with_cublas_and
         timed[Problem(*row["shape"])][HopperConfig(**row["config"])] = row["baseline_us"] / row["us"]
     ratios = [[found[each] for each in nominees(problem, 132) if each in found] for problem, found in timed.items()]
     chosen, tuned = [first for first, *_ in ratios], [*map(max, ratios)]
-    assert median(chosen) > 1.04
-    assert min(chosen) > 0.95
+    assert median(chosen) > 1.07
+    assert min(chosen) > 0.98
     assert median(tuned) > 1.08
-    assert min(tuned) > 0.98
+    assert min(tuned) > 1
 
 
 E4M3 = {"dtype": "e4m3", "transposed": True}
