@@ -31,7 +31,6 @@ from tutorlib.kernels.hopper.tune import (
     times,
 )
 
-NOMINEES = 24
 CLOSE = 1.1  # times the fastest nominee's time: those up to it are timed again, more often
 FINAL_ROUNDS = 31
 WIDTHS = (512, 768, 1024, 1152, 1536, 2048, 2880, 3072, 4096, 4304, 5120, 6144, 7168, 8192, 11008, 14336, 25600, 28672)
@@ -83,7 +82,7 @@ def explore(problem: Problem, configs: Sequence[HopperConfig], where: Path) -> I
 def main(file: str, count: str, seed: str = "1") -> None:
     drawn = shapes(int(count), int(seed)) if count != "unseen" else (Problem(*shape) for shape in unseen())
     problems, where = list(drawn), folder()
-    nominated = {problem: short_list(*problem[:3], max_clusters(1), *problem[3:], NOMINEES) for problem in problems}
+    nominated = {problem: short_list(*problem[:3], max_clusters(1), *problem[3:]) for problem in problems}
     compile_all(chain.from_iterable(nominated.values()), where)
     with Path(file).open("a", encoding="utf-8") as out:
         for problem, configs in nominated.items():

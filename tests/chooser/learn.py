@@ -29,7 +29,7 @@ SEEN = 0.5  # part of the shapes that a tree is grown from, drawn anew for each
 
 
 class Sample(NamedTuple):
-    """For each measurement: its features, the number of its shape, log of the estimate and of the time over it."""
+    """For each measurement: its features, its shape's number, the logarithm of the estimate, and the time."""
 
     x: np.ndarray
     shape: np.ndarray

@@ -216,7 +216,7 @@ def test_at_shapes_that_the_fit_has_not_seen_the_choice_keeps_up_with_cublas_and
     ratios = [[found[each] for each in nominees(problem, 132) if each in found] for problem, found in timed.items()]
     chosen, tuned = [first for first, *_ in ratios], [*map(max, ratios)]
     assert median(chosen) > 1.07
-    assert min(chosen) > 0.98
+    assert min(chosen) > 0.99  # by the model alone 0.981
     assert median(tuned) > 1.08
     assert min(tuned) > 1
 

@@ -83,7 +83,7 @@ def far_off(shape: Shape, config: HopperConfig, limit: float, page: bool = False
 
 
 def asked_of_l2(config: HopperConfig, shape: Shape) -> int:
-    """Bytes for 64 columns of A and B, by all blocks that are launched, those outside C too."""
+    """Bytes for 64 columns of A and B, for all tiles of C, and those of a cluster that are outside."""
     rows, columns = (shape[1], shape[0]) if config.transposed else shape[:2]
     clusters, _ = count_waves(rows, columns, config.tile, config.cluster, 1)
     return clusters * config.cluster_size * step_bytes((*config.tile[:2], 64), config.cluster)[1]

@@ -119,13 +119,10 @@ def ranked(m: int, n: int, k: int, sms: int, dtype: str, majors: Majors) -> tupl
     found = short_list(m, n, k, sms, dtype, majors)
     if BYTES[dtype] != 2 or majors != K_MAJORS:
         return found
-    times = corrected(found, m, n, k, sms)
-    return tuple(config for _, config in sorted(zip(times, found, strict=True), key=lambda each: each[0]))
+    return tuple(found[at] for at in corrected(found, m, n, k, sms).argsort(kind="stable"))
 
 
-def short_list(
-    m: int, n: int, k: int, sms: int, dtype: str, majors: Majors, count: int = SHORT_LIST
-) -> tuple[HopperConfig, ...]:
+def short_list(m: int, n: int, k: int, sms: int, dtype: str, majors: Majors) -> tuple[HopperConfig, ...]:
     """The model's first choices: half of them its best, then the best of each further way to divide the work.
 
     Raises ShapeError.
@@ -134,11 +131,11 @@ def short_list(
         raise ShapeError(problem)
     costs = {config: cost(config, m, n, k, sms) for config in candidates(dtype, majors)}
     by_cost = sorted((config for config in costs if costs[config] < inf), key=costs.__getitem__)
-    first, ways = by_cost[: count // 2], dict[tuple[Any, ...], HopperConfig]()
-    for config in by_cost[count // 2 :]:
+    first, ways = by_cost[: SHORT_LIST // 2], dict[tuple[Any, ...], HopperConfig]()
+    for config in by_cost[SHORT_LIST // 2 :]:
         if way_of(config) not in map(way_of, first):
             ways.setdefault(way_of(config), config)
-    return tuple(finished(config, m, n, sms) for config in (first + list(ways.values()))[:count])
+    return tuple(finished(config, m, n, sms) for config in (first + list(ways.values()))[:SHORT_LIST])
 
 
 def way_of(config: HopperConfig) -> tuple[Any, ...]:

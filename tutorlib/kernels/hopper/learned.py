@@ -7,7 +7,7 @@ CatBoost, NeurIPS 2018).
 
 from collections.abc import Sequence
 from functools import cache
-from math import ceil, exp, gcd, log
+from math import ceil, gcd, log
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,10 +44,10 @@ def learned() -> Trees:
         return Trees(**stored)
 
 
-def corrected(configs: Sequence[HopperConfig], m: int, n: int, k: int, sms: int) -> list[float]:
+def corrected(configs: Sequence[HopperConfig], m: int, n: int, k: int, sms: int) -> np.ndarray:
     """Expected µs of each: the model's, times what it misses of such kernels."""
-    missed = learned()(np.array([[*features(config, m, n, k, sms).values()] for config in configs]))
-    return [estimate(config, m, n, k, sms).us * exp(each) for config, each in zip(configs, missed, strict=True)]
+    rows = [features(config, m, n, k, sms) for config in configs]
+    return np.exp([row["us"] for row in rows] + learned()(np.array([[*row.values()] for row in rows])))
 
 
 def features(config: HopperConfig, m: int, n: int, k: int, sms: int) -> dict[str, float]:
