@@ -915,14 +915,24 @@ def mlp_training() -> Sweep:
     def gated(x: Tensor, gate_up: Tensor, down: Tensor) -> Tensor:
         return linear(swiglu_linear(x, gate_up), down)
 
+    def in_triton(keeps: bool, x: Tensor, gate_up: Tensor, down: Tensor) -> Tensor:
+        from tutorlib.instruments.gate import Gated
+
+        return linear(Gated.apply(x, gate_up, keeps), down)
+
     whole = torch.nn.functional.linear
-    torchs, of_gated = trained(plain(whole)), trained(gated, lambda both: (both,))
+    torchs = trained(plain(whole))
     problem, in_pieces = (
         replace(mlp(split), baseline=lambda y, *given: torchs(*given, y), flops=lambda shape: 9 * math.prod(shape))
         for split in (halves, partial(separate, width=PIECE))
     )
+    ways: dict[str, Callable[..., Tensor]] = {
+        "two GEMMs, the first gated": gated,
+        "two GEMMs, the first gated; ∂L/∂both in Triton": partial(in_triton, False),
+        "both kept; ∂L/∂both in Triton": partial(in_triton, True),
+    }
     candidates = (
-        by_host("two GEMMs, the first gated", of_gated, needs=WGMMA, problem=in_pieces),
+        *(by_host(n, trained(way, lambda it: (it,)), needs=WGMMA, problem=in_pieces) for n, way in ways.items()),
         by_host("nn.Linear swapped", trained(plain(linear)), needs=WGMMA),
         by_host("torch.compile", trained(torch.compile(plain(whole))), needs=WGMMA),
     )
@@ -970,7 +980,7 @@ def mlp_parts() -> Sweep:
         for grad, one in zip(a.view(2, len(a), -1), halves(out), strict=True):
             torch.mm(grad.mT, b, out=one)
 
-    def gradient() -> Candidate:
+    def gradients() -> Iterator[Candidate]:
         kept: dict[int, tuple[Tensor, ...]] = {}
 
         def baseline(out: Tensor, grad: Tensor, both: Tensor) -> None:
@@ -981,11 +991,22 @@ def mlp_parts() -> Sweep:
             gate, up, activated = kept[both.data_ptr()]
             torch.ops.aten.silu_backward(grad * up, gate), grad * activated
 
-        def by_compiler(grad: Tensor, both: Tensor, out: Tensor) -> None:
+        def compiled(grad: Tensor, both: Tensor, out: Tensor) -> None:
             out.copy_(layers.gate_gradient(grad, both))
 
+        def flattened(grad: Tensor, both: Tensor, out: Tensor) -> None:
+            grad, gate, up = (one.float() for one in (grad, *separate(both, mode=-1)))
+            s = gate.sigmoid()
+            grads = (one.unflatten(-1, (-1, PIECE)) for one in (grad * up * s * (1 + gate * (1 - s)), grad * gate * s))
+            out.copy_(torch.stack([*grads], -2).flatten(-3))
+
+        def in_triton(grad: Tensor, both: Tensor, out: Tensor) -> None:
+            from tutorlib.instruments.gate import by_triton
+
+            by_triton(grad, both, out)
+
         problem = Problem(
-            name="∂L/∂both, compiled",
+            name="∂L/∂both",
             dims="".join(sizes),
             inputs=(Operand("grad", "TF", "bf16"), Operand("both", "TG", "bf16")),
             output=Operand("out", "TG", "bf16"),
@@ -994,7 +1015,9 @@ def mlp_parts() -> Sweep:
             baseline=baseline,
             baseline_name="torch",
         )
-        return by_host(problem.name, torch.compile(by_compiler), problem=problem)
+        yield by_host("∂L/∂both, compiled", torch.compile(compiled), problem=problem)
+        yield by_host("∂L/∂both, compiled from flattened halves", torch.compile(flattened), problem=problem)
+        yield by_host("∂L/∂both, in Triton", in_triton, problem=problem)
 
     def transposed(matrix: str, modes: str) -> Candidate:
         problem = replace(
@@ -1017,7 +1040,7 @@ def mlp_parts() -> Sweep:
         product("∂L/∂gate_up = (∂L/∂both)ᵀ · x", "TG", "TH", of_weights),
     )
     others = (
-        gradient(),
+        *gradients(),
         *(transposed(*one) for one in (("gate_up", "GH"), ("∂L/∂both", "TG"), ("x", "TH"))),
     )
     return Sweep(GEMM, (*products, *others), (tuple(sizes.values()),), pairs=FEW_PAIRS, seconds=60)
