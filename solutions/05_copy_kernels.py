@@ -10,9 +10,9 @@
 #
 # Copying a matrix computes nothing, so its speed shows only how well you move data.
 #
-# You climb a ladder of copy kernels. All have the same entry point, a host function `copy(src, dst)` for two row-major
-# matrices. On an H200 the second rung has half the speed of torch's copy, the third almost all of it. Speeds here count
-# each byte twice, once read and once written.
+# You climb a ladder of copy kernels. Each has a host function `copy(src, dst)` for two row-major matrices. On an H200
+# the second rung has half the speed of torch's copy, the third almost all of it: it has more bytes in flight. Speeds
+# count each byte twice, once read and once written.
 #
 # > **After this page you can** write coalesced copies, read a TiledCopy, and move data through shared memory, by TMA
 # > and by cp.async, with each wait in its place and without bank conflicts.
@@ -27,14 +27,12 @@ from cutlass.cute.nvgpu import CopyUniversalOp, cpasync
 from cutlass.memory import SmemAllocator
 
 from tutorlib import (
-    all_sweep_results, check, counters, explain, memory, show_counts, show_ladder, show_mbarrier, show_sweep, show_tv,
+    all_sweep_results, check, explain, hardware_of, show_mbarrier, show_sweep, show_tv,
 )  # fmt: skip
 
 # %% [markdown]
-# ## The plumbing, once
-#
-# Every kernel below gives one tile of both matrices to each thread block, at first of 128×64 elements, with 128
-# threads. `cute.local_tile` is the zipped divide of notebook 03 with one tile picked out.
+# Each thread block copies one tile, at first of 128×64 elements, with 128 threads. `cute.local_tile` is the zipped
+# divide of notebook 03 with one tile picked out.
 
 # %%
 TILE = (128, 64)
@@ -61,15 +59,9 @@ def demand(divides, what):
 # %% [markdown]
 # ## Rungs 1 and 2: naive, coalesced
 #
-# In the first kernel thread *t* copies row *t* of the tile, from left to right. The picture shows a miniature: 8
-# threads, a tile of 8×4. Each color is a thread; *V3* is the fourth element that it copies. A warp executes an
-# instruction together, so look at *V0* everywhere: these eight elements are a whole row apart in memory.
-
-# %%
-show_tv("(8,4):(1,8)", (8, 4), "naive: a thread has a row")
-
-# %% [markdown]
-# `cutlass.range(64, unroll_full=True)` asks the compiler to unroll the loop: to repeat its body 64 times.
+# In the first kernel thread *t* copies row *t* of the tile, from left to right. A warp executes an instruction
+# together, so its 32 threads access 32 elements that are a whole row apart in memory. `unroll_full=True` asks the
+# compiler to unroll the loop: to repeat its body 64 times.
 
 
 # %%
@@ -99,7 +91,6 @@ _ = explain("05.1", naive, shape=TILE)
 #
 # **Exercise 05.1** (about 6 lines). Write the kernel that touches only the sectors it needs: 2 for each access of a
 # warp. It has the same threads and tile; its loop is unrolled, too, and it loads and stores only elements that exist.
-# **Predict:** is a copy with a sixteenth of the sectors sixteen times faster?
 
 
 # %%
@@ -127,29 +118,36 @@ def coalesced(src: cute.Tensor, dst: cute.Tensor):
 check("05.1", coalesced)
 
 # %% [markdown]
-# Here are both orders of access, for a 4,096×16,384 matrix, as multiples of the coalesced one: time, sectors that loads
-# touch, sectors that L2 delivers, bytes read from device memory.
+# ## Bytes in flight
+#
+# Rung 2 touches no unnecessary sector, and still has only half the speed of torch's copy. Too few of its loads are in
+# flight. The compiler may not move a load above the previous step's store, because for all it knows `dst` and `src`
+# overlap. So at any time each of an SM's 2,048 threads waits for at most one element of 2 bytes, 4 KiB in all.
+#
+# By **Little's law**, bandwidth = bytes in flight / latency. To see it, change nothing but the bytes in flight: one
+# block on each SM copies in steps, and in each step a thread issues four loads of 16 bytes and stores what they bring.
+# So a step takes about one latency. The cell lists blocks of 32 to 1,024 threads. **Predict:** when memory delivers all
+# it can, and you double the bytes in flight, what becomes of the latency?
 
 # %%
-show_counts(
-    "copy_naive", over="coalesced",
-    loaded=counters.L1_LOADED, from_L2=counters.L2_READ, memory_read=counters.MEMORY_READ,
-)  # fmt: skip
+for swept in all_sweep_results("copy_in_flight"):
+    print(f"{swept.gpu}, {swept.date}: in flight on an SM; step; all SMs read")
+    sms, steps, rates = hardware_of(swept.gpu).sms, [], []
+    for point in swept.points:
+        bytes_in_flight = sms * 1024 * int(point.name.removesuffix("KiB"))
+        rows, columns = point.measurement.shape
+        rates.append(2 * rows * columns / point.measurement.median_us)  # bytes in a µs
+        steps.append(bytes_in_flight / rates[-1])  # µs
+        print(f"{point.name:>6} {steps[-1]:6.2f} µs {rates[-1] / 1e6:6.2f} TB/s", "█" * round(rates[-1] / 5e4))
+    knee = steps[0] * max(rates) / sms / 1024
+    print(f"Little's law: at {steps[0]:.2f} µs, {max(rates) / 1e6:.2f} TB/s need {knee:.0f} KiB on each SM.")
 
 # %% [markdown]
-# The naive copy touches 16 times the sectors, but takes 24 times as long. (In notebook 02, fp32, it was 8 times the
-# sectors and 4.6 times as long.) L1 helps little: L2 delivers nearly every sector again. The stores, counted but not
-# shown, send L2 16 times the sectors, too. These counts do not separate what loads and stores cost, nor show why device
-# memory reads twice what L2 delivers.
+# Below the **knee**, bandwidth grows with the bytes in flight. Above it, memory delivers no more: further bytes wait in
+# a queue, and the latency grows instead. The last line computes the knee from the first row's step, when memory is
+# almost idle. Under load the latency is longer, so a copy needs somewhat more.
 #
 # ## Rung 3: 128 bits at a time
-#
-# Rung 2 touches no unnecessary sector, and still has only about half the speed of torch's copy. Too few of its loads
-# are in flight. The compiler may not move a load above the previous step's store, because for all it knows `dst` and
-# `src` overlap. So each of an SM's 2,048 threads waits for one element of 2 bytes: 4 KiB. By Little's law, bandwidth =
-# bytes in flight / latency. On the H200 rung 2 reads 1.05 TB/s, and its 132 SMs have at most 132 · 4 KiB in flight: the
-# latency is at most about 0.5 µs. **Predict:** at this latency, how many KiB must an SM have in flight to read as fast
-# as torch's copy, 2.1 TB/s?
 #
 # Rung 3 differs from rung 2 in four ways: each thread moves **vectors** of 8 bf16 elements, 16 bytes; it issues **all
 # its loads before the first store**; the tile is 64×128; and 256 threads share it.
@@ -207,21 +205,15 @@ def vectorized(src: cute.Tensor, dst: cute.Tensor):
 
 
 # %% [markdown]
-# Here are the four changes, with the bytes that an SM's loads can have in flight at most. (All rows, rung 2 too, are
-# TiledCopy kernels without predicates.)
+# Here are the four changes, one at a time. (All rows, rung 2 too, are TiledCopy kernels without predicates.)
 
 # %%
-table = show_sweep("copy_rungs")
-for point in all_sweep_results("copy_rungs")[0].points:
-    block, registers, loads, size = (point.facts[name] for name in ("threads", "registers", "loads", "bytes"))
-    threads = block * memory.blocks_per_sm(memory.H100, 0, registers, block)  # on an SM; an H200's limits are the same
-    table.loc[point.name, ("in flight", "KiB")] = f"{threads * loads * size / 1024:.0f}"
-table.fillna("")
+show_sweep("copy_rungs")
 
 # %% [markdown]
-# At 0.5 µs, 8 KiB are enough. Either of the first two changes puts at least 32 KiB in flight, and reaches 0.9 of
-# torch's copy. More bytes than that are not always faster: *all loads before the first store* has 112 KiB, *vectors*
-# only 32. Each of the other changes gains 1 to 3 points.
+# Either of the first two changes raises the ceiling from 4 KiB past the knee (2,048 threads with vectors: 32 KiB), and
+# reaches 0.9 of torch's copy. *Both* executes an eighth of the loads and stores of *all loads before the first store*,
+# and has more bytes in flight than *vectors*. The other two changes gain 1 to 3 points each.
 #
 # ## Rung 4: TMA
 #
@@ -232,18 +224,19 @@ table.fillna("")
 # stores tiles, too. It needs no predicates: a load fills elements outside the matrix with zeros, and a store skips
 # them. Rows must begin at multiples of 16 bytes.
 #
-# An mbarrier counts two things: arrivals of threads, and bytes. Its **phase** completes when none of either is pending,
-# and the arrival count starts over. A wait names a *parity*, and returns when the current phase has the other parity. A
-# fresh mbarrier is in phase 0, so a wait for parity 1 returns at once. Here is one that expects 1 arrival, which
-# announces 16 KiB:
+# An mbarrier counts two things: arrivals of threads, and bytes. When no arrival and no byte is pending, its **phase**
+# completes, and the next begins with the full arrival count. A wait names a *parity*, and returns when the current
+# phase has the other parity. A fresh mbarrier is in phase 0, so a wait for parity 1 returns at once. Here is one that
+# expects 1 arrival, which announces 16 KiB:
 
 # %%
 show_mbarrier(1, [("arrive", 16384), ("bytes", 4096), ("bytes", 8192), ("bytes", 4096), ("arrive", 16384)])
 
 # %% [markdown]
 # `make_tiled_tma_atom` makes the descriptor. It returns a copy atom that holds it, and, in place of `src`, a tensor of
-# *coordinates*, which `local_tile` cuts as it cuts memory. `cpasync.tma_partition` gives both the shape in which the
-# atom copies: one mode for a whole tile, one for the tile's number. (Its second and third arguments are for clusters.)
+# *coordinates*, which `local_tile` cuts as it cuts memory. `cpasync.tma_partition` regroups tile and matrix as
+# the atom takes them: one mode for a whole tile, one for the tile's number. (Its second and third arguments are for
+# clusters.)
 
 
 # %%
@@ -271,13 +264,13 @@ def for_tma(atom, tile, matrix):
 # | `mbarrier_arrive_and_expect_tx(barrier, bytes)` | an arrival that announces bytes |
 # | `with elect_one():` | one thread of the warp executes this; the others skip it |
 #
-# The two copies elect a thread by themselves, always the same one: they are not called in `elect_one`. The other
-# threads' bulk groups are empty.
+# The two copies elect a thread by themselves, always the same one: they are not called in `elect_one`. All threads may
+# commit and wait; the others' groups are empty.
 #
 # **Exercise 05.2** (about 9 lines). A block of one warp takes three wide tiles, one below the other, from `src` to
 # `dst`: tiles `first`, `first + 1` and `first + 2`. Each passes through the same 16 KiB, with one arrival, one load and
-# one store. TMA works in the background: `dst` must be right however long each copy takes, and the block must not end,
-# and give its shared memory away, while TMA still reads it.
+# one store. Bytes of a tile outside `src` count, too. TMA works in the background: `dst` must be right however long
+# each copy takes, and the block must not end, and give its shared memory away, while TMA still reads it.
 
 
 # %%
@@ -330,13 +323,9 @@ def tma(src: cute.Tensor, dst: cute.Tensor):
 # %%
 check("05.2", tma)
 
-# %%
-show_ladder("05.2")
-
 # %% [markdown]
 # This copy is a few percent slower than rung 3. Between tiles a block waits until TMA has read its only buffer;
-# notebook 14 has several. No copy here, torch's included, reaches the datasheet's 4.8 TB/s of an H200. torch's copy is
-# the realistic speed of light.
+# notebook 14 has several.
 #
 # ## A transpose of your own
 #
@@ -345,10 +334,9 @@ show_ladder("05.2")
 # memory by two layouts: one takes the coordinates of src's tile, (row, column), the other those of dst's.
 #
 # Stored by rows of 64, the tile is read down its columns, and every read has a 32-way bank conflict (notebook 04). But
-# the position of an element inside the tile is your choice, as long as writer and reader agree.
+# where an element lies in the tile is your choice, as long as writer and reader agree.
 #
-# The way in is `cp.async` (sm_80). It copies 4, 8 or 16 bytes from global to shared memory directly: the thread issues
-# it and goes on.
+# `cp.async` (sm_80) copies 4, 8 or 16 bytes from global to shared memory: the thread issues it and goes on.
 #
 # | | |
 # |---|---|
@@ -408,21 +396,22 @@ def transpose(src: cute.Tensor, dst: cute.Tensor):
 check("05.3", transpose)
 
 # %% [markdown]
-# Four versions of this kernel, beside torch's plain copy of as many bytes. Yours is the second row. In the last one a
-# thread fetches 16 bytes by each cp.async, reads four words down a column one by one, and stores them as 16 bytes.
+# Three versions of this kernel, beside torch's plain copy of as many bytes. Yours is the second row.
 
 # %%
-show_sweep("transposes")
+show_sweep("transposes").iloc[[0, 1, 2, -1]]
 
 # %% [markdown]
-# Through registers, the swizzle alone makes the kernel 2.3 times faster. Yours, by cp.async, is a little slower than
-# through registers. cp.async pays where threads compute while it is in flight, as in notebook 11; here they only wait.
-# Accesses of 16 bytes close about half of the gap between yours and torch's copy.
+# Without a swizzle, shared memory gains nothing: 0.404 of torch's copy, while the transpose of notebook 02 whose loads
+# run down the columns of global memory has 0.407. Bank conflicts cost all the time that whole sectors save. The swizzle
+# alone makes the kernel 2.3 times faster. Yours, by cp.async, is a little slower than through registers. cp.async pays
+# where threads compute while it is in flight, as in notebook 11; here they only wait.
 #
 # ## What to remember
 #
 # - Memory moves sectors of 32 bytes. Give neighboring threads neighboring elements of a row.
-# - Put enough bytes in flight before the first wait: wide accesses, and all loads before the first store.
+# - Bandwidth = bytes in flight / latency, up to a knee. Pass it: wide accesses, all loads before the first store.
+# - A transpose gains nothing from shared memory until a swizzle removes the bank conflicts.
 # - cp.async and TMA fill shared memory in the background. Their waits cover different things: a thread's own copies, or
 #   the bytes that were announced to an mbarrier.
 #
@@ -439,7 +428,7 @@ show_sweep("transposes")
 #
 # <details><summary>2. You double the bytes that rung 3 has in flight. Why does its speed hardly change?</summary>
 #
-# It has enough of them already: memory bandwidth is the limit, and more bytes in flight only wait longer.
+# It is past the knee: memory bandwidth is the limit, and more bytes in flight only wait longer.
 #
 # </details>
 #

@@ -23,8 +23,8 @@ import cuda.tile as ct
 import torch
 
 from tutorlib import (
-    TENSOR_BUSY, TO_SMS, TensorSpec, all_sweep_results, check, compile_cutile, grouped as strips, hardware_of, run_host,
-    show_k_loop, show_sweep,
+    TO_SMS, TensorSpec, all_sweep_results, check, compile_cutile, grouped as strips, hardware_of, run_host, show_k_loop,
+    show_source, show_sweep,
 )  # fmt: skip
 from tutorlib.kernels import cutile
 
@@ -35,8 +35,8 @@ h200 = hardware_of("NVIDIA H200")
 # ## fp32 through the tensor cores
 #
 # Given fp32 matrices, the kernel of notebook 07 is correct, but the compiler uses the ordinary fp32 units. Tensor cores
-# do have **tf32**: fp32's exponent, and 10 bits of fraction instead of 23. A cast of the tiles, not of the matrices, is
-# enough: after `x.astype(ct.tfloat32)`, and the same for y, `ct.mma` takes the tensor cores.
+# do have **tf32**: fp32's exponent, and 10 bits of fraction instead of 23. The matrices can stay in fp32: after
+# `x.astype(ct.tfloat32)` for one tile, and the same for the other, `ct.mma` takes the tensor cores.
 #
 # The cast rounds each operand by at most one part in 2¹¹, 4.9e-04. Products of tf32 numbers are exact.
 #
@@ -71,8 +71,7 @@ def gemm_fp32(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Consta
 check("08.1", gemm_fp32)
 
 # %% [markdown]
-# **Predict** the relative error of the result with one product of tf32, with your three, and with fp32 units. The
-# matrices are from `randn`, with K = 64 and with K = 1024:
+# **Predict** the relative error with one product of tf32, with your three, and with fp32 units, at both K:
 
 
 # %%
@@ -92,37 +91,38 @@ for k in (64, 1024):
         print(f"K = {k:4}, {name:11} {(c - exact).norm() / exact.norm():.1e}")
 
 # %% [markdown]
-# One product keeps three decimal digits at either K. With three, the cast no longer dominates. But on an H200 the
-# error of three products was about 3 times that of fp32 at K = 64, and almost 50 times at K = 1024. (Without a GPU,
-# the cell rounds each sum, so it shows neither.) A likely reason: fp32 units round each sum, but tensor cores
-# truncate toward zero, so their errors share a sign and add up. The speed at 4096³, beside cuBLAS's tf32:
+# One product keeps three decimal digits at either K. With three, the additions dominate, not the cast: on an H200 their
+# error was about 3 times that of fp32 at K = 64, and almost 50 times at K = 1024. (Without a GPU, the cell shows
+# neither.) A likely reason: tensor cores truncate a sum where fp32 units round it. Each truncation brings the sum
+# nearer to 0, so the errors add up. The speed at 4096³, beside cuBLAS's tf32:
 
 # %%
-show_sweep("tile_fp32")
+show_sweep("tile_fp32").iloc[1:]
 
 # %% [markdown]
-# Notebook 07's kernel has 2 TFLOP/s where cuBLAS has 51: with fp32 tiles it spills (3,176 bytes of stack), and its
-# PTX multiplies and adds in separate instructions. Three products on tensor cores need 2.3 ms, 16% less than cuBLAS
-# on the fp32 units. That is 2.2 times as long as three single products, probably because threads must load, split
-# and store each tile.
+# Three products on tensor cores need 2.3 ms, 16% less than cuBLAS on the fp32 units. That is 2.2 times as long as three
+# single products, probably because threads must load, split and store each tile.
 #
 # ## Split-K, for few tiles and a long K
 #
 # A 512×512 C has 16 tiles of 128×128: 16 SMs walk along all of K while 116 idle. There is a third axis to cut: **K**.
-# One block takes the first steps along K, another the next, and so on, each with its own accumulator: **split-K**. In
-# the picture three blocks, one color each, share a tile:
+# In **split-K**, several blocks, each with its own accumulator, share a tile, here three, one color each:
 
 # %%
 show_k_loop(rows=2, columns=2, steps=9, tile=(0, 1), parts=3)
 
 # %% [markdown]
-# Then the partial results have to be added, in one of two ways:
+# Then the partial results are added, in one of two ways:
 #
-# - **a second pass**: each block stores its partial result separately, and a second kernel adds them. That costs a
-#   launch, and parts · M · N · 4 bytes written and then read. The same input always gives the same bits;
+# - **a second pass**: each block stores its partial result, and the kernel below adds them. That costs a launch, and
+#   parts · M · N · 4 bytes written and then read. The same input always gives the same bits;
 # - **atomic additions** (`ct.atomic_add`) into one fp32 matrix of zeros, in the order in which blocks finish, so the
 #   last bits differ from run to run.
-#
+
+# %%
+show_source(cutile.add_parts)
+
+# %% [markdown]
 # **Exercise 08.2** (about 3 lines). Complete the kernel of the first pass: which steps does a block take? `parts` has
 # the shape (S, M, N) and is fp32; the grid is (tiles of M, tiles of N, S). The steps along K are divided into S runs of
 # equal length, rounded up. S may be any number.
@@ -155,7 +155,7 @@ check("08.2", partial_products)
 show_sweep("split_k")
 
 # %% [markdown]
-# And each launch, timed alone:
+# Each launch alone:
 
 # %%
 for swept in all_sweep_results("split_k"):
@@ -163,14 +163,17 @@ for swept in all_sweep_results("split_k"):
         print(point.name, *(f"{name.removesuffix('_us')} {us:.1f} µs" for name, us in point.facts.items()), sep=", ")
 
 # %% [markdown]
-# 8 parts are best: 4.9 times as fast as 1 part, not 8 times. The second pass takes 11 µs. The first takes 53: at 648
-# TFLOP/s it is near the 690 of notebook 07's first kernel. With 16 parts an SM executes as many steps, but in two
-# waves: the passes take 61 µs and 26.5 µs. So start with the largest number of parts for which parts × tiles ≤ SMs,
-# and time fewer.
+# 8 parts are best: 4.9 times as fast as 1 part, not 8 times. Their first pass takes 53.0 µs, about as long as cuBLAS's
+# whole GEMM, so the second pass, 11.2 µs, is nearly all of the gap to cuBLAS. It reads 8 · 512 · 512 · 4 bytes, 8.4 MB,
+# at only 0.75 TB/s. An eighth of these bytes (1 part) takes 5.0 µs: about 4 µs are a kernel's start and end, whatever
+# it reads.
+#
+# With 16 parts an SM still executes 128 steps, but as two blocks, one after the other. So start with the largest number
+# of parts for which parts × tiles ≤ SMs, and time fewer.
 #
 # By default, atomic additions lose all of the gain. They are `acq_rel`: each of a thread's 128 additions also orders
-# the memory accesses around it. Sums need no order. With `memory_order=ct.MemoryOrder.RELAXED` the kernel takes 70 µs
-# in place of 305. That is longer than the two passes of 8 parts.
+# the memory accesses around it. Sums need no order: with `memory_order=ct.MemoryOrder.RELAXED` the kernel takes 70 µs
+# in place of 305, still more than two passes.
 #
 # This is a good place to stop.
 #
@@ -180,11 +183,10 @@ for swept in all_sweep_results("split_k"):
 #
 # **Accumulation.** Hopper's tensor cores accumulate fp8 products with about 14 bits (measured in DeepSeek-V3's
 # technical report). So by default cuTile adds the result of each step along K to accumulators in ordinary fp32
-# registers. `ct.mma(..., use_fast_acc=True)`, **fast accumulation**, leaves all additions to the tensor cores. The
-# cuBLASLt of this page is asked for it, too. The table has two tiles with both settings on an H200: the time with a
-# bf16 C; the error of an fp32 C relative to the exact product of the fp8 matrices, for `randn` and for `rand`; a
-# thread's stack; a block's shared memory. The last line is the error of rounding A and B to fp8. **Predict:** for
-# which of `randn` and `rand`, numbers between 0 and 1, may you use fast accumulation?
+# registers. `ct.mma(..., use_fast_acc=True)`, **fast accumulation**, leaves all additions to the tensor cores, as this
+# page's cuBLASLt does. The table has two tiles with both settings on an H200: the time with a bf16 C; the error of an
+# fp32 C relative to the exact product of the fp8 matrices, for `randn` and for `rand`; a thread's stack; a block's
+# shared memory. **Predict:** for which of `randn` and `rand`, numbers between 0 and 1, may you use fast accumulation?
 
 # %%
 for swept in all_sweep_results("fp8_accumulation"):
@@ -198,16 +200,19 @@ for swept in all_sweep_results("fp8_accumulation"):
     print(f"A and B rounded to fp8 {found['randn, A and B rounded']:35.1e}  {found['rand, A and B rounded']:.1e}")
 
 # %% [markdown]
-# A stage of 128×128 takes 32 KiB, and the bf16 tile of C, kept for its store, another 32. Without fast accumulation a
-# thread needs two sets of 128 accumulators, more than its 255 registers: the report shows a stack, and shared memory
-# for only one stage; it does not say why. With fast accumulation there are five stages, and the kernel takes 164 µs
-# in place of 403. At 64×128 two sets of 64 fit; there both settings have the same shared memory, and, within the
-# noise, the same time.
+# With 128 numbers along K, a stage of 128×128 takes 32 KiB, and the bf16 tile of C, kept for its store, another 32.
+# Without fast accumulation a thread needs two sets of 128 accumulators, more than its 255 registers: the report shows a
+# stack, and shared memory for only one stage. With fast accumulation there are five stages, and the kernel takes 164 µs
+# in place of 403. At 64×128 two sets of 64 fit, and both settings take nearly the same time.
 #
-# For `randn`, with a mean of 0, fast accumulation costs a twentieth of rounding A and B, and about as much as
-# rounding C to bf16 (1.7e-03). So it is allowed here and in the check. For the positive numbers of `rand` it loses
-# 12% of the result, more than 200 times as much as rounding A and B: probably because the sum grows, and each
-# addition cuts off what is below its last bit.
+# For `randn`, with a mean of 0, fast accumulation costs a twentieth of rounding A and B (the last line), so it is
+# allowed in the check. For the positive numbers of `rand` it loses 12% of the result: probably because the sum grows,
+# and each addition cuts off what is below its last bit.
+#
+# **Scales.** e4m3 ends at 448, so fp8 matrices in use come with fp32 scales (this page's do not). With one scale for a
+# matrix, or for each of its rows, the epilogue scales C once. With one for each block along K, such as 128 numbers of a
+# row, no factor is common to all steps: each step's partial sum must be scaled before it is added. So it has to come to
+# fp32 registers anyway, as without fast accumulation, and the two sets of accumulators must fit.
 #
 # **Powers of two.** 320 is not one. With tiles of 128 rows, a sixth of the work is padding. Tiles of 64 rows need none,
 # but load B, a hundred times larger than A, five times. The cell prints the bytes that move from L2 to the SMs, padding
@@ -223,17 +228,17 @@ for tm, tn in [(64, 256), (128, 256), (320, 128)]:
     print(f"{tm:3}×{tn:<3} {loaded / 1e9:.2f} GB to the SMs, useful work at most {busy:4.0%} of the time")
 
 # %% [markdown]
-# The last line has the fewest bytes: a block that keeps **all 320 rows**. No tile has 320, but a block may have more
-# than one accumulator, and 320 is 256 + 64: two accumulators, two tiles of A, and one tile of B (a **slab**), loaded
-# once and used twice.
+# The last line has the fewest bytes: a block that keeps **all 320 rows**. A block may have more than one accumulator,
+# and 320 is 256 + 64: two accumulators, two tiles of A, and one tile of B (a **slab**), loaded once and used twice.
 #
 # Either A's tile or B's may be the first operand of `ct.mma`. Eight consumer warps are two **warpgroups**; each takes
-# 64 rows of the first operand and up to 256 columns of the second. B's slab of 128 rows gives each warpgroup 64; A's
-# tile of 64 rows would leave one idle. So we take B first: the result is a tile of Cᵀ.
+# 64 rows of the first operand and up to 256 columns of the second. B's slab has 128 rows, but A's second tile only 64.
+# So we take B first: the result is a tile of Cᵀ.
 #
 # Do the accumulators fit? 320·128 over 8 warps are 160 per thread. At the launch each of 384 threads has 168 registers;
 # later the threads that load keep 32 and the others get 232 (`setmaxnreg` in the PTX). `cutile.slabs` is this kernel.
-# Its last four arguments: accumulators that start from 0, two latency hints (none), and stores by TMA.
+# Its last four arguments: `False`, the accumulators start from a constant 0; `0, 0`, no latency hints; `True`, stores
+# by TMA.
 
 # %%
 skinny = [TensorSpec((320, 7168), "e4m3"), TensorSpec((32576, 7168), "e4m3"), TensorSpec((320, 32576), "bf16")]
@@ -242,10 +247,10 @@ print(made)
 print(made.ptx.count("wgmma.mma_async"), "wgmma,", made.ptx.count("selp.b32"), "selects")
 
 # %% [markdown]
-# It spills. Two compilers share the work: tileiras compiles cuTile's Tile IR to PTX, and ptxas compiles the PTX to
-# machine code. tileiras knows that the accumulators start from zero, and probably treats a slab's first step as a
-# special one: the PTX has about as many selects (`selp`) as a thread has accumulators, enough to choose between these
-# and a second set. Two sets are 160 + 160 registers, more than 232.
+# It spills. Two compilers share the work: tileiras compiles cuTile's Tile IR to PTX, and ptxas the PTX to machine code.
+# tileiras knows that the accumulators start from zero, and probably treats a slab's first step as a special one: the
+# PTX has about as many selects (`selp`) as a thread has accumulators, enough to choose between these and a second set.
+# Two sets are 160 + 160 registers, more than 232.
 #
 # **Exercise 08.3** (about 12 lines). From an empty cell: write the kernel `gemm_fp8(a, b, c, tn, tk)` for 256 < M ≤
 # 320, with eight consumer warps on Hopper. It runs on a one-dimensional grid of any number of blocks, which share B's
@@ -287,28 +292,25 @@ def gemm_fp8(a, b, c, tn: ct.Constant[int], tk: ct.Constant[int]):
 check("08.3", gemm_fp8)
 
 # %% [markdown]
-# `zero = ct.bid(1)` is a **run-time zero**: the index along the second axis is 0 in a one-dimensional grid, but the
-# kernel is compiled before the grid is known.
+# `ct.bid(1)` is a **run-time zero**: 0 in a one-dimensional grid, which the compiler does not know.
 #
-# The table times the variants in turn with cuBLASLt. Each indented row is *slabs of 128*, which starts from 0, with the
-# named changes. *Latency 3, 6* are `latency=` hints, which ask for a deeper pipeline. *busy* is the percentage of an
-# SM's cycles in which its tensor cores work, *to_SMs* the bytes that arrive at the SMs. Both were counted under Nsight
-# Compute, at other clocks.
+# The table times variants in turn with cuBLASLt. Each indented row is *slabs of 128* with the named changes. `latency=`
+# hints ask for a deeper pipeline: *latency 3, 6* is 6 for A's tile of 256 rows, and 3 for the other two. *to_SMs* are
+# the bytes that arrive at the SMs, counted by Nsight Compute.
 
 # %%
-show_sweep("tile_fp8", busy=TENSOR_BUSY, to_SMs=TO_SMS).iloc[[1, 2, 3, 6, 7, 8, -1]]
+show_sweep("tile_fp8", to_SMs=TO_SMS).iloc[[1, 2, 3, 6, 7, 8, -1]]
 
 # %% [markdown]
-# Tiles of 128×256 keep the tensor cores busy, but a sixth of their work is padding. Tiles of 64×256 pad no rows; they
-# load 1.47 GB, and reach 0.83. Slabs that start from 0 spill, and load 2.37 GB. With a run-time zero nothing spills:
-# 819 MB, as counted above, and 0.88. A deeper pipeline brings the kernel to 0.97, whether it comes from latency hints
-# or from stores that leave it the shared memory. cuBLASLt loads more, but keeps the tensor cores busier, and is 3%
-# faster.
+# In tiles of 128×256, a sixth of the work is padding. Tiles of 64×256 pad no rows, but load 1.47 GB. Slabs that start
+# from 0 spill, and load 2.37 GB. With a run-time zero nothing spills: 819 MB, as computed above, and 0.88. What is left
+# is waiting for loads: a deeper pipeline brings the kernel to 0.97, whether it comes from latency hints or from stores
+# that leave it the shared memory. cuBLASLt loads more, and is 3% faster.
 #
 # ## What to remember
 #
-# - Cast *tiles* to tf32, not matrices. Three products of tf32 tiles lose almost nothing in the cast; for a long K the
-#   additions are the larger error.
+# - Three products of tf32 tiles lose almost nothing in the cast; for a long K the additions are the larger error.
+# - Split K where C has too few tiles, and time the second pass, too.
 # - A block's share of C need not be a power of two: give the block several accumulators.
 # - When a kernel is slower than it should be, read the report of each compiler in the chain.
 #
@@ -331,6 +333,7 @@ show_sweep("tile_fp8", busy=TENSOR_BUSY, to_SMs=TO_SMS).iloc[[1, 2, 3, 6, 7, 8, 
 #
 # <details><summary>3. A has 384 rows, 256 + 128. Do the accumulators fit?</summary>
 #
-# 384·128 over 8 warps are 192 for each thread, of at most 232 registers. Ask the compiler.
+# 384·128 over 8 warps are 192 for each thread, of at most 232 registers. With a run-time zero one set is enough. In
+# `gemm_fp8`, write 128 for 64 and tile 2 for tile 4: the report shows no stack.
 #
 # </details>

@@ -7,13 +7,13 @@ from tutorlib.instruments.table import SWEEPS
 from tutorlib.measuring.results import all_sweep_results
 from tutorlib.measuring.simulated_launchers import simulated_cute
 
-NAMES = "copy_naive", "copy_rungs", "transposes"
+NAMES = "copy_rungs", "copy_in_flight", "transposes"
 EACH = [(name, candidate) for name in NAMES for candidate in SWEEPS[name]().candidates]
 
 
 @pytest.mark.parametrize(("name", "candidate"), EACH, ids=lambda part: getattr(part, "name", part))
 def test_each_kernel_is_right(name, candidate):
-    problem, shape = candidate.launcher.problem, (128, 256)
+    problem, shape = candidate.launcher.problem, (384, 256)
     assert find_simulated_fault(problem, simulated_cute(candidate.launcher.host, problem), shape) is None
 
 

@@ -25,7 +25,6 @@ from tutorlib.measuring.results import Point, SweepResults
 from tutorlib.models.memory import wavefronts
 from tutorlib.notebook.measured import (
     show_costs,
-    show_counts,
     show_levers,
     show_speeds,
     show_sweep,
@@ -229,17 +228,6 @@ def test_so_is_a_speed(capsys):
     said = show_speeds("gemm_k")[COLUMN.format("cool"), "1024"]
     assert (said["steady"], said["restless"]) == ("840", "≈840")
     assert "≈: the quartiles are more than 5% apart" in capsys.readouterr().out
-
-
-def test_counters_are_multiples_of_one_kernel_s_and_those_of_a_tuple_are_added(capsys):
-    points = [Point(name, multiplied(shape, speed)) for shape in (ONE, TWO) for name, speed in (("a", 100), ("b", 400))]
-    assert show_counts("copy_naive", over="b", read="dram.read") is None
-    assert "nothing was counted yet: `tutor sweep copy_naive`" in capsys.readouterr().out
-    counted = {"a": {"read": 30.0, "written": 10.0}, "b": {"read": 15.0, "written": 1.0}}
-    write("copy_naive", points, counters=counted)
-    table = show_counts("copy_naive", over="b", read="read", both=("read", "written"))[COLUMN.format("cool")]
-    assert table.loc["a"].to_dict() == {"time": "×4.0", "read": "×2.0", "both": "×2.5"}
-    assert set(table.loc["b"]) == {"×1.0"}
 
 
 class TestLevers:

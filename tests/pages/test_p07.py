@@ -2,12 +2,13 @@
 
 import re
 from functools import partial
+from inspect import getsource
 
 import pytest
 import torch
 
 from tutorlib.compiling import programs
-from tutorlib.compiling.dsls import compile_cutile
+from tutorlib.compiling.dsls import compile_cutile, executed
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
@@ -56,6 +57,12 @@ class TestWhatThePageSays:
         assert made.stack_bytes == 0
         assert programs.serialized(made.ptx) is None
         assert re.search(r"setmaxnreg\.inc\S* +\t?232", made.ptx.replace("\t", " "))
+
+    def test_so_have_those_of_384_rows(self):
+        source = getsource(load_answers("08_cutile_fp8")["08.3"]._pyfunc).replace("64", "128").replace("(4,", "(2,")
+        kernel = executed(f"import cuda.tile as ct\nZERO = ct.PaddingMode.ZERO\n{source}", "of_384_rows").gemm_fp8
+        specs = [TensorSpec((384, 7168), "e4m3"), TensorSpec((32576, 7168), "e4m3"), TensorSpec((384, 32576), "bf16")]
+        assert compile_cutile(kernel, [*specs, 128, 128], "sm_90").stack_bytes == 0
 
     def test_strips_read_less(self):
         h200 = hardware_of("NVIDIA H200")

@@ -4,11 +4,11 @@ Importing this module executes the page's answers.
 """
 
 from collections.abc import Callable, Iterable
-from functools import partial
 from inspect import unwrap
 from itertools import product
 from typing import Any
 
+import cutlass
 from cutlass import const_expr, cute
 from cutlass.cute.nvgpu import CopyUniversalOp, cpasync
 from cutlass.memory import SmemAllocator
@@ -16,7 +16,6 @@ from cutlass.memory import SmemAllocator
 from tutorlib.course.answers import load_answers
 from tutorlib.instruments.sweep import Candidate, Sweep
 from tutorlib.machine import device
-from tutorlib.measuring import counters
 from tutorlib.measuring.launchers import CuteLauncher
 from tutorlib.problems.catalogue import copy, transpose
 from tutorlib.problems.problem import Problem, Shape
@@ -26,9 +25,7 @@ tile_of_block, grid_for, vectors_along_rows = (PAGE[n] for n in ("tile_of_block"
 
 Area = tuple[int, int]  # rows, columns
 Host = Callable[[cute.Tensor, cute.Tensor], None]  # takes src and dst, matrices of whole tiles by rows
-COUNTED = ("L1_LOADED", "L1_STORED", "L2_READ", "L2_WRITTEN", "MEMORY_READ", "MEMORY_WRITTEN")
 TILE, WIDE, TURN = (128, 64), (64, 128), (64, 64)
-DOWN = 128, 1  # an area along whose rows a warp runs down a column
 
 
 def tiled_copy(
@@ -45,11 +42,8 @@ def pieces(part: Any, together: bool) -> Iterable[tuple[Any, ...]]:
     return [(None, None, None)] if together else product([None], *map(range, part.shape[1:]))
 
 
-def by_registers(
-    tile: Area = TILE, threads: int = 128, vector: int = 8, loads_first: bool = True, area: Area | None = None
-) -> Host:
-    """A copy. loads_first: all loads of a thread before its first store. area: of its threads; or the tile."""
-    area = area or tile
+def by_registers(tile: Area = TILE, threads: int = 128, vector: int = 8, loads_first: bool = True) -> Host:
+    """A copy. loads_first: all loads of a thread before its first store."""
 
     @cute.kernel
     def kernel(src: cute.Tensor, dst: cute.Tensor, tiled: cute.TiledCopy) -> None:
@@ -62,8 +56,32 @@ def by_registers(
 
     @cute.jit
     def host(src: cute.Tensor, dst: cute.Tensor) -> None:
-        tiled = tiled_copy(src, vector, area, threads)
+        tiled = tiled_copy(src, vector, tile, threads)
         kernel(src, dst, tiled).launch(grid=grid_for(src, tile), block=(threads, 1, 1))
+
+    return host
+
+
+def one_block_an_sm(threads: int) -> Host:
+    """A copy in steps of one block: each of its threads issues four loads of 16 bytes, then stores them."""
+    blocks, width = (found.sms if (found := device.gpu()) else 3), 32 * threads
+
+    @cute.kernel
+    def kernel(src: cute.Tensor, dst: cute.Tensor, tiled: cute.TiledCopy) -> None:
+        steps = cute.size(src) // width
+        flat = cute.make_layout((1, width, steps), stride=(0, 1, width))
+        mine = tiled.get_slice(cute.arch.thread_idx()[0])
+        from_src = mine.partition_S(cute.make_tensor(src.iterator, flat))  # (V, M, N, steps)
+        to_dst = mine.partition_D(cute.make_tensor(dst.iterator, flat))
+        registers = cute.make_fragment_like(from_src[None, None, None, 0])
+        for step in cutlass.range(cute.arch.block_idx()[0], steps, blocks):
+            cute.copy(tiled, from_src[None, None, None, step], registers)
+            cute.copy(tiled, registers, to_dst[None, None, None, step])
+
+    @cute.jit
+    def host(src: cute.Tensor, dst: cute.Tensor) -> None:
+        tiled = tiled_copy(src, 8, (1, 8 * threads), threads)
+        kernel(src, dst, tiled).launch(grid=(blocks, 1, 1), block=(threads, 1, 1))
 
     return host
 
@@ -108,42 +126,28 @@ def turned(registers: bool = False, swizzle: tuple[int, int, int] = (5, 0, 6), v
     return host
 
 
-def sweep_of(
-    problem: Problem, shapes: tuple[Shape, ...], hosts: dict[str, Host], counted: tuple[str, ...] = (), pairs: int = 10
-) -> Sweep:
+def sweep_of(problem: Problem, shapes: tuple[Shape, ...], hosts: dict[str, Host], pairs: int = 10) -> Sweep:
     candidates = tuple(Candidate(name, CuteLauncher(host, problem)) for name, host in hosts.items())
-    return Sweep(problem, candidates, shapes, counted, pairs)
-
-
-def copy_naive() -> Sweep:
-    """What the naive copy, down a column, pays for."""
-    one_by_one = partial(by_registers, vector=1, loads_first=False)
-    hosts = {"naive": one_by_one(area=DOWN), "coalesced": one_by_one()}
-    counted = tuple(getattr(counters, name) for name in COUNTED)
-    return sweep_of(copy("bf16"), ((4096, 16384),), hosts, counted)
+    return Sweep(problem, candidates, shapes, pairs=pairs)
 
 
 def copy_rungs() -> Sweep:
-    """Rung 3's changes to rung 2, one at a time; of a thread: its loads in flight, and the bytes of each."""
-    kernels = {
-        "rung 2: one element at a time": (by_registers(vector=1, loads_first=False), 128, 1, 2),
-        "+ all loads before the first store": (by_registers(vector=1), 128, 64, 2),
-        "+ vectors of 16 bytes": (by_registers(loads_first=False), 128, 1, 16),
-        "+ both": (by_registers(), 128, 8, 16),
-        "+ both, tile 64×128": (by_registers(WIDE), 128, 8, 16),
-        "+ both, tile 64×128, 256 threads": (by_registers(WIDE, 256), 256, 4, 16),
+    """Rung 3's changes to rung 2, one at a time."""
+    hosts = {
+        "rung 2: one element at a time": by_registers(vector=1, loads_first=False),
+        "+ all loads before the first store": by_registers(vector=1),
+        "+ vectors of 16 bytes": by_registers(loads_first=False),
+        "+ both": by_registers(),
+        "+ both, tile 64×128": by_registers(WIDE),
+        "+ both, tile 64×128, 256 threads": by_registers(WIDE, 256),
     }
+    return sweep_of(copy("bf16"), ((32768, 16384),), hosts)
 
-    def candidate(name: str, host: Host, threads: int, loads: int, size: int) -> Candidate:
-        launcher = CuteLauncher(host, copy("bf16"))
 
-        def inspect(shape: Shape) -> dict[str, Any]:
-            return {"registers": launcher.compiled(shape, device.need_gpu().arch).registers}
-
-        return Candidate(name, launcher, facts={"threads": threads, "loads": loads, "bytes": size}, inspect=inspect)
-
-    candidates = tuple(candidate(name, *kernel) for name, kernel in kernels.items())
-    return Sweep(copy("bf16"), candidates, ((32768, 16384),), pairs=10)
+def copy_in_flight() -> Sweep:
+    """One block on each SM, by its bytes in flight: 64 for each thread. At this shape, 132 blocks take equal parts."""
+    sizes = (2, 4, 8, 12, 16, 24, 32, 64)
+    return sweep_of(copy("bf16"), ((25344, 16384),), {f"{kib} KiB": one_block_an_sm(16 * kib) for kib in sizes})
 
 
 def transposes() -> Sweep:

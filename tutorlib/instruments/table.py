@@ -1199,7 +1199,7 @@ def attention_backward() -> Sweep:
 
 COUNTED = counters.BLOCK_SIZE, counters.TENSOR_BUSY, counters.STALLED
 SWEEPS: dict[str, Callable[[], Sweep]] = {
-    **{name: partial(of_page_05, name) for name in ("copy_naive", "copy_rungs", "transposes")},
+    **{name: partial(of_page_05, name) for name in ("copy_rungs", "copy_in_flight", "transposes")},
     "coalescing": coalescing,
     "wide_copy": wide_copy,
     "tile_layouts": tile_layouts,

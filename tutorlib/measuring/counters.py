@@ -11,13 +11,8 @@ TIME_LIMIT_S = 300  # a kernel is run once for each group of counters that the G
 
 # Sums over all SMs, but for the last five.
 MEMORY_READ = "dram__bytes_read.sum"
-L2_READ = "lts__t_sectors_srcunit_tex_op_read.sum"  # sectors of 32 bytes that SMs ask of L2
-L2_WRITTEN = "lts__t_sectors_srcunit_tex_op_write.sum"  # sectors that SMs send to L2, whole or in part
-L1_LOADED = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"  # sectors that loads touch, one after the other
-L1_STORED = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
 SHARED_READ = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"  # wavefronts
 SHARED_WRITTEN = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum"
-MEMORY_WRITTEN = "dram__bytes_write.sum"
 TO_SMS = "l1tex__m_xbar2l1tex_read_bytes.sum"  # bytes that reach SMs, each copy of a multicast for itself
 TENSOR_BUSY = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"  # percent of an SM's cycles
 BLOCK_SIZE = "launch__block_size"  # threads

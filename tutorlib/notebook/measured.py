@@ -15,7 +15,6 @@ from tutorlib.measuring.results import (
     SweepResults,
     all_results,
     all_sweep_results,
-    known_sweeps,
     stacks_of,
 )
 from tutorlib.measuring.timing import NOISE, Measurement, within_noise
@@ -222,33 +221,6 @@ def lever_rows(swept: SweepResults) -> Rows:
             row[size(shape)] = show_ratio(measured) + ("" if gain is None or noise else f" {gain:+.1%}")
         rows.append((stack.label, row))
     return rows
-
-
-def show_counts(name: str, over: str, **counters: str | tuple[str, ...]) -> "DataFrame | None":
-    """Time and hardware counters at a sweep's first shape, as multiples of those of the kernel `over`.
-
-    counters: names of columns → counters of Nsight Compute; those of a tuple are added up. If nothing was counted, it
-    prints a line that says so.
-    """
-    if not any(swept.counters for swept in known_sweeps(name)):
-        print(f"{name}: nothing was counted yet: `tutor sweep {name}` on a machine with a GPU and ncu does it.")
-        return None
-
-    def rows(swept: SweepResults) -> Rows:
-        values: dict[str, dict[str, float]] = {}
-        for point in swept.at(swept.points[0].measurement.shape):
-            if counted := swept.counters.get(point.name):
-                values[point.name] = {"time": point.measurement.median_us}
-                for title, names in counters.items():
-                    added = (names,) if isinstance(names, str) else names
-                    values[point.name][title] = sum(counted[name] for name in added)
-        unit = values[over]
-        return [
-            (kernel, {title.replace("_", " "): f"×{value / unit[title]:.1f}" for title, value in row.items()})
-            for kernel, row in values.items()
-        ]
-
-    return tables(name, rows)
 
 
 def show_costs(name: str) -> "DataFrame | None":
