@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 72
+#     minutes: 74
 #     appendix: 15
 #     summary: A main loop for any number of stages, what a stage costs and where it pays, and a column-major A.
 # ---
@@ -15,7 +15,7 @@
 # > **After this page you can** write a pipeline of any depth, say what a stage costs and where it pays, and bring a
 # > column-major operand to the tensor cores.
 # >
-# > **It takes** about 72 minutes, on any machine; its appendix about 15 more. A GPU times the kernels. After *Where a
+# > **It takes** about 74 minutes, on any machine; its appendix about 15 more. A GPU times the kernels. After *Where a
 # > stage pays* is a good place to stop.
 
 # %%
@@ -24,15 +24,16 @@ import cutlass.cute as cute
 import torch
 
 from tutorlib import (
-    A100, H100, TensorSpec, Timeline, blocks_per_sm as fit, check, compile_cute, show_figure, show_ladder, show_speeds,
-    show_timeline, show_tvs, story,
+    A100, H100, TensorSpec, Timeline, all_sweep_results, blocks_per_sm as fit, check, compile_cute, disassemble,
+    show_figure, show_speeds, show_timeline, show_tvs, story,
 )  # fmt: skip
 from tutorlib.kernels.ampere import GemmConfig, Steps, main_loops as course, make_gemm
 
 # %% [markdown]
 # ## The idea, in time
 #
-# A memory with a long latency; two, three and four buffers.
+# Here a load needs 7 ticks: 6 of latency and 1 of transfer. With `at_once=False` it is issued when a tile's arithmetic
+# begins, as in notebook 11. Two buffers give a tile every 7 ticks, three every 3.5, and four every 3, the arithmetic's.
 
 # %%
 show_timeline(*(Timeline(n, latency=6, transfer=1, compute=3, tiles=8, at_once=False) for n in (2, 3, 4)))
@@ -112,25 +113,19 @@ check("13.1", multistage)
 # With three stages, `wait_group(1)` covers tile *k* + 1 only if *one* group was committed after it. So commit in every
 # step, also where nothing is left to load: the group is then empty. The loop that [Schreiber
 # prints](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a) commits inside the `if`. With six K
-# tiles its step 4 commits nothing, the newest group is tile 5 itself, and the wait lets it stay in flight. The result
-# is right as long as that tile happens to arrive in time.
+# tiles its step 4 commits nothing, and the wait lets the newest group, tile 5, stay in flight. The result is right only
+# if that tile arrives in time.
 #
-# The speed of 13.1 with three stages of 128×128×64, its blocks in raster order, beside notebook 11's loop:
-
-# %%
-show_ladder("11.3", "13.1")
-
-# %% [markdown]
-# No gain: beside cuBLAS, timed in turns, both loops are equally fast. (The column *gain* divides two times that were
-# not taken in turns.) Why, and where do stages pay?
+# At 4096³ three stages of 128×128×64 are no faster than notebook 11's two (the figure below). Why, and where do stages
+# pay?
 #
 # ## The cost of a stage
 #
-# A stage of 128×128×64 takes 32 KiB of shared memory, and an SM has a fixed amount for all of its blocks. When a block
-# needs too much, the SM holds one block fewer, and loses warps that could have worked while others wait.
+# A stage of 128×128×64 takes 32 KiB of shared memory. When a block needs too much, the SM holds one block fewer, and
+# loses warps that could have worked while others wait.
 #
-# Four things limit the number of blocks: shared memory (each block also loses `sm.reserved` bytes to the system);
-# registers; the number of threads; and the number of blocks itself. An SM has `sm.partitions` partitions, each with its
+# Four things limit the number of blocks: shared memory (each block also loses `sm.reserved` bytes to the system),
+# registers, threads, and the number of blocks itself. An SM has `sm.partitions` partitions, each with its
 # own scheduler and an equal part of the registers. A warp takes 32 times a thread's registers, rounded up to a multiple
 # of `sm.register_unit`, from one partition. The warps of a block may be in any partition.
 
@@ -191,32 +186,77 @@ for config in CONFIGS:
 show_speeds("gemm_depth")
 
 # %% [markdown]
-# In the first column each block is alone on its SM, and the third stage of 128×128×64 gains ×1.65. Notebook 11
-# measured the parts of such a K tile: latency and transfer take 1,350 cycles, and the arithmetic beside copies 947. A
-# quarter of this delays the next load. With two stages a block needs 1,350 + 947 / 4 = 1,587 cycles for a tile. With
-# three, two tiles share this time, and the arithmetic is the limit. So the model predicts 1,587 / 947 = ×1.68. At
-# 4096³ two *blocks* share the time already, and the third stage gains nothing.
+# In the first column each block is alone on its SM. Notebook 11 measured the parts of a K tile of 64. A load takes
+# 1,350 cycles, 588 of them transfer, and the arithmetic beside copies 947. After the wait one of four K blocks, 237
+# cycles, is multiplied before the next load is issued. So with two stages a K tile takes 1,350 + 237 cycles. With more,
+# the tiles in flight share this time, until the arithmetic is the limit.
 #
-# In the second column K is only four tiles of 64. Two stages load one of the four before the loop, three load two: the
-# third gains 8% even beside another block. The fourth leaves one block on an SM where there were two.
+# A K tile of 32 has half the arithmetic and half the transfer: the column *alike*. But its rows of 64 bytes are half a
+# line, and `LTC128B` in a copy's machine code (SASS) asks L2 to fetch the whole line. So in *half lines* one tile waits
+# for memory as long as a tile of 64, and the next one finds its bytes in L2; that delay is fitted to the first row of
+# 32. Two or more tiles in flight share the slow one's delay.
+
+# %%
+parts, depth = (all_sweep_results(name)[0] for name in ("gemm_parts", "gemm_depth"))
+
+
+def cycles(swept, name, k):
+    """Of a kernel with one block on an SM, by the clock that the SMs counted."""
+    timed = (point.measurement for point in swept.of_kernel(name))
+    return next(m.median_us * m.counted_mhz for m in timed if m.shape[0] < 1500 and m.shape[2] == k)
+
+
+def of_a_tile(name):
+    return (cycles(parts, name, 12288) - cycles(parts, name, 4096)) / (192 - 64)
+
+
+slow, transfer = of_a_tile("loads, 1 in flight"), of_a_tile("loads, 3 in flight")
+arithmetic, whole = of_a_tile("arithmetic, fetched ahead, and copies"), "three buffers, fetched ahead"
+start = cycles(parts, whole, 4096) - 64 * of_a_tile(whole)  # launch, prologue, epilogue
+
+
+def period(k, ahead, first, second):
+    """Cycles for a K tile, with `ahead` in flight. first, second: delays of every other tile."""
+    delay = (first + second) / 2 if ahead == 1 else max(first, second)
+    return max(arithmetic * k / 64, (delay + arithmetic / 4) / ahead)
+
+
+for k in (64, 32):
+    took = [(cycles(depth, f"128×128×{k}, {n} stages", 8192) - start) / (8192 // k) for n in (2, 3, 4, 5)]
+    alike = slow - transfer * (1 - k / 64)
+    fast = slow if k == 64 else 2 * (took[0] - arithmetic / 4) - slow  # so that the first row fits
+    print(f"128×128×{k}: delays {alike:,.0f} alike; {slow:,.0f} and {fast:,.0f} in half lines")
+    print("stages   alike      half lines    measured: cycles for a K tile, and gain by the stage")
+    rows = [(period(k, ahead, alike, alike), period(k, ahead, slow, fast), took[ahead - 1]) for ahead in (1, 2, 3, 4)]
+    for stages, (before, now) in enumerate(zip(rows[:1] + rows[:3], rows, strict=True), 2):
+        print(f"{stages:6}", *(f"{new:7,.0f} ×{old / new:.2f}" for old, new in zip(before, now, strict=True)))
+for n, expected in (1, (slow + fast) / 2), (2, slow / 2):
+    if (name := f"loads, {n} in flight, tiles of 32") in parts.names:
+        print(f"{name}: {of_a_tile(name) / 2:,.0f} cycles a tile; half lines: {expected:,.0f}")
+sass = disassemble(compiled.cubin)  # of the last row above: 128×128×32
+print(f"{sass.count('LTC128B')} of {sass.count('LDGSTS')} copies in the SASS have LTC128B")
+
+# %% [markdown]
+# *Alike* promises ×2.00 for the third stage of 128×128×32, and ×1.50 was measured. *Half lines* says ×1.47; all its
+# gains are within 10% of the measured ones. Its periods are up to 14% too short. Each part was measured alone: the
+# loads without arithmetic, the arithmetic without waiting.
 #
-# In a tile of K = 32 the arithmetic takes half the time, but the latency stays, so more stages are needed: for
-# 128×128×32 the fourth pays in both columns. Here the model is too simple: for the third stage it predicts ×2.0, and
-# ×1.46 was measured. (cuBLAS's 612 is more than 64 SMs can reach, 64/132 of 989, so it uses more.)
+# In the second column of the speeds K is only four tiles of 64. Two stages load one of the four before the loop, three
+# load two: the third gains 8% even beside another block. The fourth leaves one block on an SM where there were two.
 #
-# Now change the tile, at 4096³. Blocks are in raster order, 64×64 tiles in groups of 8 rows. Which rows gain from a
-# third stage?
+# Now change the tile, at 4096³. Blocks run in raster order; those of 64×64×64, in groups of 8 rows. Which rows gain
+# from a third stage?
 
 # %%
 show_figure("gemm_stages")
 
 # %% [markdown]
 # With K = 32 the third stage gains 25% where two blocks share an SM, and 46% where one is alone. With K = 64 only the
-# lone block of 128×256×64 gains much, 14%. The two small tiles gain 1% or nothing: the third stage takes blocks from
-# the SM.
+# lone block of 128×256×64 gains much, 14%. The two small tiles gain 1% or nothing: with two stages, 6 and 4 blocks on
+# an SM have that many tiles in flight already.
 #
 # The framed box, four stages of 128×256×32, is `course.TUNED`, 3% faster than two stages of 128×128×64. cuBLAS is
-# faster still: notebook 14 has its instructions. Write your own where the GEMM is not plain.
+# faster still: it uses Hopper's instructions, which notebook 14 introduces.
 #
 # ## A column-major A
 #
@@ -225,8 +265,8 @@ show_figure("gemm_stages")
 # *pixels* contiguous. Its layout is (M, K):(1, M). CuTe calls such an A **M-major**, and the one of the earlier pages
 # **K-major**.
 #
-# Only A's way to the registers changes. Here is the K-major way, for K tiles of 32: the layout of the buffers, the
-# tiled copy, and ldmatrix.
+# Only A's way to the registers changes. Here is the K-major way, for K tiles of 32: layout of the buffers, tiled copy,
+# ldmatrix.
 
 
 # %%
@@ -283,23 +323,50 @@ def m_major(config, dtype, mma):
 # %%
 check("13.3", m_major)
 
+# %% [markdown]
+# The kernel now takes an operand that those of the earlier pages refuse. Its cost, timed in turns with the same kernel
+# for a K-major A, and both kernels' instructions:
+
 # %%
-show_ladder("13.3")
+from statistics import median
+
+from cutlass.cute.runtime import from_dlpack
+
+gpu = torch.cuda.is_available()
+arch = "sm_{}{}".format(*torch.cuda.get_device_capability()) if gpu else "sm_80"
+for tile, stages in ((128, 256, 32), 4), ((128, 256, 64), 3):
+    config, made, times = GemmConfig(tile, (2, 4), stages), {}, {}
+    for name, order, part in ("K-major", (1, 0), {}), ("M-major", (0, 1), {"a": m_major}):
+        specs = TensorSpec((4096, 4096), "bf16", order), *SQUARE[1:]
+        made[name] = compile_cute(make_gemm(config, course.multistage, **part), specs, arch)
+        print(f"{tile[2]} {name}: {story(made[name].ptx)}")
+    if not gpu:
+        continue
+    a, b, c = (torch.randn(4096, 4096, device="cuda").bfloat16() for _ in range(3))
+    for _ in range(30):
+        for name, kernel in made.items():
+            views = [from_dlpack(tensor, assumed_align=16) for tensor in (a if name == "K-major" else a.mT, b, c)]
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            begin.record()
+            for _ in range(5):
+                kernel.function(*views)
+            end.record()
+            end.synchronize()
+            times.setdefault(name, []).append(begin.elapsed_time(end) / 5)
+    ratio = median(m / k for k, m in zip(times["K-major"], times["M-major"], strict=True))
+    print(f"{torch.cuda.get_device_name()}: an M-major A takes ×{ratio:.3f} of the time, in turns")
 
 # %% [markdown]
-# The kernel now takes an operand that those of the earlier pages refuse, at 452 TFLOP/s. Its K-major twin
-# in the figure has 479, but the two were not timed in turns, and a change of day can make 2%: 128×128×64 in three
-# stages has 463 in the figure and 473 in 13.1's table. The rest is open: both compiled loops have the same numbers of
-# cp.async, ldmatrix and mma, and no spills.
+# Both have the same instructions in the same order; those ldmatrix that fetch A have `.trans`.
 #
 # ## What to remember
 #
 # - Commit in every step. Then `wait_group(STAGES − 2)` in step *k* always means: tile *k* + 1 has arrived.
-# - A pause is filled by another buffer of yours or by another block. They compete for room on the SM.
+# - Another buffer fills a pause, or another block. They compete for room on the SM.
 # - Stages pay where the tiles in flight do not cover the latency: with tiles that are short along K, or with one block
 #   on an SM (a small C, a large tile).
-# - An M-major operand changes three things on its way to the registers: the direction of a copy's vector, the swizzled
-#   atom, and `ldmatrix`, which transposes.
+# - An M-major operand changes three things: the direction of a copy's vector, the swizzled atom, and `ldmatrix`, which
+#   becomes `ldmatrix.trans`.
 #
 # Next: [notebook 14](14_hopper_gemm.ipynb) loads with TMA and multiplies with Hopper's own instruction.
 #
@@ -393,5 +460,3 @@ print("largest error:", (c.float() - a.float() @ b.float().mT).abs().max().item(
 # - `None` keeps a mode here. In NumPy an index `None` *adds* one.
 # - In C++ a number in a layout is known at compile time because its *type* says so; in Python, because it is a Python
 #   number. Fragments in registers need shapes and strides that are known at compile time.
-#
-# ptxas assembles either's PTX into a cubin, which holds the machine code, SASS.

@@ -230,15 +230,15 @@ def explored(name: str) -> Iterator[tuple[HopperConfig, Shape, float]]:
 
 
 def stream_k_pairs() -> list[tuple[HopperConfig, Shape, float]]:
-    """(configuration, shape, gain by stream-K) of kernels of more than one wave that were timed without and with it."""
+    """(configuration, shape as its tiles see it, gain by stream-K) of kernels of several waves, timed in both ways."""
     pairs: list[tuple[HopperConfig, Shape, float]] = []
     for name in ("h200", "h200_unseen"):
         timed = {(config, shape): us for config, shape, us in explored(name)}
         for (config, shape), us in timed.items():
-            m, n, _ = shape[:2][::-1] + shape[2:] if config.transposed else shape
+            m, n, k = shape[:2][::-1] + shape[2:] if config.transposed else shape
             waves, _ = count_waves(m, n, config.tile, config.cluster, Sm().at_once(config.cluster_size))
             if config.stream_k and waves > 1 and (without := timed.get((replace(config, stream_k=False), shape))):
-                pairs.append((config, shape, without / us - 1))
+                pairs.append((config, (m, n, k), without / us - 1))
     return pairs
 
 
