@@ -24,8 +24,8 @@ import cutlass.cute as cute
 import torch
 
 from tutorlib import (
-    A100, H100, TensorSpec, Timeline, all_sweep_results, blocks_per_sm as fit, check, compile_cute, disassemble,
-    show_figure, show_speeds, show_timeline, show_tvs, story,
+    A100, H100, TensorSpec, Timeline, blocks_per_sm as fit, check, compile_cute, disassemble, show_figure, show_periods,
+    show_speeds, show_sweep, show_timeline, show_tvs, story,
 )  # fmt: skip
 from tutorlib.kernels.ampere import GemmConfig, Steps, main_loops as course, make_gemm
 
@@ -196,45 +196,17 @@ show_speeds("gemm_depth")
 # for memory as long as a tile of 64, and the next one finds its bytes in L2; that delay is fitted to the first row of
 # 32. Two or more tiles in flight share the slow one's delay.
 
+
 # %%
-parts, depth = (all_sweep_results(name)[0] for name in ("gemm_parts", "gemm_depth"))
-
-
-def cycles(swept, name, k):
-    """Of a kernel with one block on an SM, by the clock that the SMs counted."""
-    timed = (point.measurement for point in swept.of_kernel(name))
-    return next(m.median_us * m.counted_mhz for m in timed if m.shape[0] < 1500 and m.shape[2] == k)
-
-
-def of_a_tile(name):
-    return (cycles(parts, name, 12288) - cycles(parts, name, 4096)) / (192 - 64)
-
-
-slow, transfer = of_a_tile("loads, 1 in flight"), of_a_tile("loads, 3 in flight")
-arithmetic, whole = of_a_tile("arithmetic, fetched ahead, and copies"), "three buffers, fetched ahead"
-start = cycles(parts, whole, 4096) - 64 * of_a_tile(whole)  # launch, prologue, epilogue
-
-
-def period(k, ahead, first, second):
-    """Cycles for a K tile, with `ahead` in flight. first, second: delays of every other tile."""
+def period(block, k_blocks, ahead, first, second):
+    """Cycles for a K tile, with `ahead` in flight. block: of a K block's arithmetic; first, second: delays of loads."""
     delay = (first + second) / 2 if ahead == 1 else max(first, second)
-    return max(arithmetic * k / 64, (delay + arithmetic / 4) / ahead)
+    return max(k_blocks * block, (delay + block) / ahead)
 
 
-for k in (64, 32):
-    took = [(cycles(depth, f"128×128×{k}, {n} stages", 8192) - start) / (8192 // k) for n in (2, 3, 4, 5)]
-    alike = slow - transfer * (1 - k / 64)
-    fast = slow if k == 64 else 2 * (took[0] - arithmetic / 4) - slow  # so that the first row fits
-    print(f"128×128×{k}: delays {alike:,.0f} alike; {slow:,.0f} and {fast:,.0f} in half lines")
-    print("stages   alike      half lines    measured: cycles for a K tile, and gain by the stage")
-    rows = [(period(k, ahead, alike, alike), period(k, ahead, slow, fast), took[ahead - 1]) for ahead in (1, 2, 3, 4)]
-    for stages, (before, now) in enumerate(zip(rows[:1] + rows[:3], rows, strict=True), 2):
-        print(f"{stages:6}", *(f"{new:7,.0f} ×{old / new:.2f}" for old, new in zip(before, now, strict=True)))
-for n, expected in (1, (slow + fast) / 2), (2, slow / 2):
-    if (name := f"loads, {n} in flight, tiles of 32") in parts.names:
-        print(f"{name}: {of_a_tile(name) / 2:,.0f} cycles a tile; half lines: {expected:,.0f}")
 sass = disassemble(compiled.cubin)  # of the last row above: 128×128×32
 print(f"{sass.count('LTC128B')} of {sass.count('LDGSTS')} copies in the SASS have LTC128B")
+show_periods(period)
 
 # %% [markdown]
 # *Alike* promises ×2.00 for the third stage of 128×128×32, and ×1.50 was measured. *Half lines* says ×1.47; all its
@@ -324,37 +296,14 @@ def m_major(config, dtype, mma):
 check("13.3", m_major)
 
 # %% [markdown]
-# The kernel now takes an operand that those of the earlier pages refuse. Its cost, timed in turns with the same kernel
-# for a K-major A, and both kernels' instructions:
+# The kernel now takes an operand that those of the earlier pages refuse. Here are its instructions beside those of the
+# kernel for a K-major A, and the times of both with two K tiles:
 
 # %%
-from statistics import median
-
-from cutlass.cute.runtime import from_dlpack
-
-gpu = torch.cuda.is_available()
-arch = "sm_{}{}".format(*torch.cuda.get_device_capability()) if gpu else "sm_80"
-for tile, stages in ((128, 256, 32), 4), ((128, 256, 64), 3):
-    config, made, times = GemmConfig(tile, (2, 4), stages), {}, {}
-    for name, order, part in ("K-major", (1, 0), {}), ("M-major", (0, 1), {"a": m_major}):
-        specs = TensorSpec((4096, 4096), "bf16", order), *SQUARE[1:]
-        made[name] = compile_cute(make_gemm(config, course.multistage, **part), specs, arch)
-        print(f"{tile[2]} {name}: {story(made[name].ptx)}")
-    if not gpu:
-        continue
-    a, b, c = (torch.randn(4096, 4096, device="cuda").bfloat16() for _ in range(3))
-    for _ in range(30):
-        for name, kernel in made.items():
-            views = [from_dlpack(tensor, assumed_align=16) for tensor in (a if name == "K-major" else a.mT, b, c)]
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            begin.record()
-            for _ in range(5):
-                kernel.function(*views)
-            end.record()
-            end.synchronize()
-            times.setdefault(name, []).append(begin.elapsed_time(end) / 5)
-    ratio = median(m / k for k, m in zip(times["K-major"], times["M-major"], strict=True))
-    print(f"{torch.cuda.get_device_name()}: an M-major A takes ×{ratio:.3f} of the time, in turns")
+for name, order, part in ("K-major", (1, 0), {}), ("M-major", (0, 1), {"a": m_major}):
+    specs = TensorSpec((4096, 4096), "bf16", order), *SQUARE[1:]
+    print(f"{name}: {story(compile_cute(make_gemm(course.TUNED, course.multistage, **part), specs).ptx)}")
+show_sweep("gemm_majors")
 
 # %% [markdown]
 # Both have the same instructions in the same order; those ldmatrix that fetch A have `.trans`.

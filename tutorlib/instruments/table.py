@@ -68,6 +68,7 @@ from tutorlib.problems.catalogue import (
     copy,
     gemm,
     gemm_fp8,
+    gemm_m_major,
     gemm_tf32,
     softmax,
     transpose,
@@ -509,6 +510,18 @@ def staged(tiles: Mapping[tuple[int, int, int], tuple[int, int]], shapes: tuple[
     configs = [GemmConfig(tile, warps, stages) for tile, warps in tiles.items() for stages in range(2, most[tile] + 1)]
     named = [on_ampere(f"{by(config.tile)}, {config.stages} stages", config, in_eights) for config in configs]
     return Sweep(GEMM, tuple(named), shapes)
+
+
+def gemm_majors() -> Sweep:
+    """Notebook 13's kernel for an A whose K is contiguous and for one whose M is, each beside torch with the same A."""
+    of_m = load_answers("13_three_stages")["13.3"]
+    candidates = [
+        Candidate(f"{by(tile)}, {name}", CuteLauncher(make_gemm(config, multistage, **part), problem), problem=problem)
+        for tile, stages in (((128, 256, 32), 4), ((128, 256, 64), 3))
+        for config in (GemmConfig(tile, (2, 4), stages),)
+        for name, problem, part in (("K-major A", GEMM, {}), ("M-major A", gemm_m_major("bf16"), {"a": of_m}))
+    ]
+    return Sweep(GEMM, tuple(candidates), SQUARES[:1])
 
 
 def on_ampere(name: str, config: GemmConfig, order: Order) -> Candidate:
@@ -1216,6 +1229,7 @@ SWEEPS: dict[str, Callable[[], Sweep]] = {
     "gemm_stages": lambda: staged(STAGED, SQUARES[:1]),
     "gemm_depth": lambda: staged(DEEP, DEPTHS),
     "gemm_parts": gemm_parts,
+    "gemm_majors": gemm_majors,
     "gemm_orders": gemm_orders,
     "tile_orders": tile_orders,
     "gemm_waves": gemm_waves,
