@@ -26,7 +26,7 @@ from cutlass import Int32, cute
 from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
 from tutorlib import (
-    Sm, all_sweep_results, check, hopper_gemm as course, show_multicast, show_roles, show_work, stream_k_pairs,
+    Sm, check, hopper_gemm as course, show_levers, show_multicast, show_roles, show_work, stream_k_pairs,
 )  # fmt: skip
 from tutorlib.kernels.hopper import HopperConfig, Parts
 
@@ -261,15 +261,12 @@ def gap(config, m, n, k):
 #
 # *plain* is notebook 14's kernel, and each row adds one lever to the row above. Two levers are new. *Zigzag K*: every
 # other tile walks K backwards, so that a block first asks for what it loaded last. *Polling*: a warp tests an mbarrier
-# in a loop, instead of a wait that may suspend it. For each size the cell prints two gains in speed over the row above,
-# counted and measured, and the measured speed as a fraction of cuBLAS's. `~`: within the noise. **Predict**: at which
-# of the first three sizes does stream-K lose?
+# in a loop, instead of a wait that may suspend it. A cell of the table has the speed as a fraction of cuBLAS's, its
+# spread, the gain in speed over the row above unless that is within the noise, and the gain that `time` counts.
+# **Predict**: at which size does stream-K lose?
 
 
 # %%
-from tutorlib.measuring.results import stacks_of
-
-
 def time(levers, m, n, k):
     """Of an SM, in K tiles, with the tile of `HopperConfig`, 128×256×64."""
     tiles, k_tiles = ceil(waves(HopperConfig(), m, n)), ceil(k / 64)
@@ -279,21 +276,13 @@ def time(levers, m, n, k):
     return tiles * k_tiles + first_bytes + epilogues + handed_over
 
 
-for sweep, settings in {"hopper_levers": set(), "hopper_short": {"persistent"}}.items():
-    for swept in all_sweep_results(sweep):
-        shapes = sorted(swept.shapes)
-        print(f"\n{swept.gpu:24}", *(f"{'×'.join(map(str, shape)):>24}" for shape in shapes))
-        print(" " * 24, *[" counted measured cuBLAS "] * len(shapes))
-        for stack in stacks_of(swept)[:8]:
-            print(f"{stack.added or stack.name:24}", end="")
-            for shape in shapes:
-                gains = f"{'':16}"
-                if stack.base:
-                    before, after = (time(one.levers | settings, *shape) for one in (stack.base, stack))
-                    gain, noise = stack.gain(shape)
-                    gains = f"{before / after - 1:+8.1%}{gain:+7.1%}{'~' if noise else ' '}"
-                print(f" {gains}{stack.measured[shape].ratio:7.3f} ", end="")
-            print()
+show_levers("hopper_levers", time).iloc[:8]  # the table goes on with other orders of the levers
+
+# %% [markdown]
+# Where a tile has 4 K tiles, an epilogue weighs more. These kernels are persistent from the start:
+
+# %%
+show_levers("hopper_short", lambda levers, *shape: time(levers | {"persistent"}, *shape))
 
 # %% [markdown]
 # All gains and losses outside the noise have the sign of their count, but for zigzag's at 8192, which closes no gap.

@@ -4,6 +4,7 @@ A ratio has the distance to its quartiles beside it; a gain smaller than the spr
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -245,21 +246,26 @@ def show_periods(period: Callable[[float, int, int, float, float], float]) -> "D
     return table(rows)
 
 
-def show_levers(name: str = "hopper_levers") -> "DataFrame | None":
+def show_levers(name: str = "hopper_levers", time: Callable[..., float] | None = None) -> "DataFrame | None":
     """A sweep's levers as a tree: speed as a fraction of the baseline's at each size, and the gain over the parent row.
 
     A row's parent is the nearest one above it with one lever less. A gain within noise is left out.
+    time: a model, time(levers, *shape) in any unit; the gain in speed that it counts is behind the measured one.
     """
-    return tables(name, lever_rows)
+    return tables(name, partial(lever_rows, time=time))
 
 
-def lever_rows(swept: SweepResults) -> Rows:
+def lever_rows(swept: SweepResults, time: Callable[..., float] | None = None) -> Rows:
     rows: Rows = []
     for stack in stacks_of(swept):
         row = {}
         for shape, measured in sorted(stack.measured.items()):
             gain, noise = stack.gain(shape) or (None, False)
-            row[size(shape)] = show_ratio(measured) + ("" if gain is None or noise else f" {gain:+.1%}")
+            cell = show_ratio(measured) + ("" if gain is None or noise else f" {gain:+.1%}")
+            if time and stack.base:
+                counted = time(stack.base.levers, *shape) / time(stack.levers, *shape) - 1
+                cell += f" (counted {counted:+.1%})"
+            row[size(shape)] = cell
         rows.append((stack.label, row))
     return rows
 
