@@ -158,8 +158,7 @@ def time_pairs() -> dict[str, dict[str, list[float]]]:
     runs = {(way, "in a stream"): (call, 200, 1) for way, call in calls.items()}
     runs |= {(way, "in a graph"): (graph_of(call, 20), 50, 20) for way, call in calls.items()}
     rounds = [{run: done_us(call, n) / pairs for run, (call, n, pairs) in runs.items()} for _ in range(ROUNDS)]
-    places = "in a stream", "in a graph"
-    return {way: {place: [round(one[way, place], 2) for one in rounds] for place in places} for way in calls}
+    return {way: {w: [round(one[way, w], 2) for one in rounds] for w in ("in a stream", "in a graph")} for way in calls}
 
 
 def done_us(call: Call, calls: int) -> float:

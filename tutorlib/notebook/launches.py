@@ -19,16 +19,16 @@ def host_time(us: float) -> str:
 
 
 def show_later_calls(gpu: str = "") -> "DataFrame | None":
-    """The cost of a launch in each way of keeping the kernel, beside torch's own, for each GPU of this name.
+    """The cost of a launch in each way of keeping the kernel, beside torch's own, on a GPU of this name.
 
     host: host time; until done: until the GPU is done, in a sequence of many launches.
     """
     import pandas
 
-    tables = {
-        name: pandas.DataFrame.from_dict(later_rows(found), orient="index") for name, found in recorded(LATER, gpu)
-    }
-    return pandas.concat(tables, axis="columns").fillna("") if tables else None
+    for name, found in recorded(LATER, gpu):
+        print(name)
+        return pandas.DataFrame.from_dict(later_rows(found), orient="index").fillna("")
+    return None
 
 
 def recorded(part: str, gpu: str = "") -> list[tuple[str, dict[str, Any]]]:

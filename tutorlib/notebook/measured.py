@@ -8,9 +8,6 @@ from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.draw.grid import Picture, figure
-from tutorlib.draw.palette import category
-from tutorlib.draw.timelines import tick_grid
 from tutorlib.exercises import find
 from tutorlib.measuring.results import (
     SOFTMAXES,
@@ -31,9 +28,12 @@ if TYPE_CHECKING:
     from IPython.display import Image
     from pandas import DataFrame
 
+    from tutorlib.draw.grid import Picture
+
 Rows = list[tuple[Any, dict[str, str]]]  # of a table: label, or a tuple of labels, and column → cell
 
 WIDE = 8  # columns: tables that have more of them than rows are shown turned
+TICK = 256  # cycles, as in `show_attention`
 NBSP = "\N{NO-BREAK SPACE}"  # an indentation that HTML keeps
 ROUGHLY = "≈"  # before a ratio that is too noisy to rely on
 NOTHING = "Nothing was measured yet: `tutor evidence {}` on a machine with a GPU does it."
@@ -295,11 +295,12 @@ def time_and_speed(point: Point) -> dict[str, str]:
     return time_of(point.measurement) | {"speed": show_ratio(point.measurement)}
 
 
-TICK = 256  # cycles, as in `show_attention`
-
-
-def show_softmaxes(gpu: str = "", ticks: int = 42, first: int = 8) -> Picture | None:
+def show_softmaxes(gpu: str = "", ticks: int = 42, first: int = 8) -> "Picture | None":
     """When the two warpgroups of an attention block were in their softmax, from its `first` step on; recorded."""
+    from tutorlib.draw.grid import figure
+    from tutorlib.draw.palette import category
+    from tutorlib.draw.timelines import tick_grid
+
     for found in (one for one in records(SOFTMAXES) if gpu in one["machine"]["gpu"]):
         grids = []
         for kernel, data in found[SOFTMAXES].items():
