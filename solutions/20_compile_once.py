@@ -1,8 +1,8 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 70
-#     appendix: 30
+#     minutes: 72
+#     appendix: 28
 #     summary: What a launch costs; caches of compiled kernels, CUDA graphs, kernels saved for other GPUs.
 # ---
 
@@ -16,7 +16,7 @@
 # > coarse nor too fine, launch as cheaply as PyTorch does, replay launches from a CUDA graph, and save kernels for the
 # > next process and for other GPUs.
 # >
-# > **It takes** about 70 minutes, on any machine; its appendix about 30 more.
+# > **It takes** about 72 minutes, on any machine; its appendix about 28 more.
 
 # %%
 import cutlass
@@ -26,7 +26,7 @@ from cuda.bindings.driver import CUstream
 from cutlass.cute.runtime import from_dlpack, make_fake_stream
 
 from tutorlib import (
-    TensorSpec, check, compilations, show_later_calls, show_launches, show_new_processes, show_pairs, show_stages,
+    TensorSpec, check, compilations, show_later_calls, show_launches, show_new_processes, show_pairs,
 )  # fmt: skip
 
 # %% [markdown]
@@ -53,11 +53,12 @@ show_launches(
 # | way | what every call repeats |
 # |---|---|
 # | compiled at every call | all of it |
-# | called directly, as a `@cute.jit` function | your Python function runs (*tracing*), to learn that nothing changed |
+# | called directly: traced at every call | your Python function runs (*tracing*), to learn that nothing changed |
 # | kept in a dictionary, through DLPack | looking it up by a key; wrapping each tensor; packing the arguments |
 # | kept, with views made once | packing the arguments |
+# | kept in a dictionary, TVM-FFI | looking it up by a key; the work of the next row |
 # | kept, TVM-FFI | checking and unpacking torch's tensors, in compiled code |
-# | CUDA graph | one call for all of its launches |
+# | CUDA graph of 1 launch, of 20 launches | one call for all of its launches |
 #
 # **Predict** the host's time for each, to a factor of ten, and which are cheaper than `torch.add`. The kernel is
 # `double` of the next section, on 1,024 floats. *host* is the time until a call returns; for a graph, one replay's
@@ -70,9 +71,9 @@ show_later_calls("NVIDIA H200")
 # %% [markdown]
 # Only *kept, TVM-FFI* and the two graphs are cheaper than `torch.add`. *Kept in a dictionary, through DLPack* is the
 # top row of the first picture. *Kept, TVM-FFI* just suffices for 5 µs kernels. A graph of 20 launches suffices for 1 µs
-# kernels: with it, the host takes 0.12 µs a launch and the GPU 1.0.
+# kernels: the host takes 0.12 µs a launch, and the GPU 1.0.
 #
-# ## Where a first call's time goes
+# ## What a first call does
 #
 # This kernel computes y = 2x, so the overhead dominates:
 
@@ -104,15 +105,17 @@ def double(x: cute.Tensor, y: cute.Tensor, stream: CUstream):
 # | lowering | the compiler's passes turn layouts, copies and loops into LLVM IR | no |
 # | machine code | LLVM writes PTX, and `ptxas` assembles it | no |
 # | host code | the host function becomes your CPU's machine code | no |
-# | linking | the host code is linked into this process | if it launches a kernel |
+# | linking | the host code is linked into this process | only if the function launches a kernel |
 # | loading | the driver puts the kernel on the GPU | yes |
 # | launch | arguments are packed and passed to the driver | yes |
 #
-# The next cell measures the first three on *your* machine, and with a GPU also host code and linking, in one number.
-# `.fake()` and `make_fake_stream()` stand in for a tensor and a stream. The times depend on what the process compiled
-# before: the 57 ms above are from one that had compiled this kernel several times.
+# The next cell compiles for sm_90a on *your* machine. `.fake()` and
+# `make_fake_stream()` stand in for a tensor and a stream. Without a GPU, `cute.compile` leaves out all steps from host
+# code on.
 
 # %%
+import time
+
 vector = TensorSpec((1024,), dynamic=True)
 
 
@@ -120,19 +123,22 @@ def stand_ins():
     return vector.fake(), vector.fake(), make_fake_stream()
 
 
-for attempt in ("first", "second"):
-    show_stages(attempt, double, *stand_ins())
+for way, options in {"without TVM-FFI": "", "with TVM-FFI": "--enable-tvm-ffi"}.items():
+    for attempt in ("first", "second", "third"):
+        start = time.perf_counter()
+        cute.compile(double, *stand_ins(), options=f"--gpu-arch sm_90a {options}")
+        print(f"{way}, {attempt}: {1000 * (time.perf_counter() - start):.0f} ms")
 
 # %% [markdown]
-# `cute.compile` caches nothing: the second call goes through every step again, if somewhat faster. A direct call of a
-# `@cute.jit` function caches what it compiles, and finds it by its IR, which it has to trace for that. So compile once
-# and keep the result.
+# `cute.compile` caches nothing: each call goes through every step again. The first one also pays for what the compiler
+# sets up once in a process. The table's 57 ms are a later one's, of which tracing takes at most 8.2 ms: a direct call
+# traces, and finds the rest in its cache by its IR. So compile once and keep the result.
 #
 # ## What compiles again
 #
-# Which calls can share a compiled function? A direct call compiles exactly when its IR is new, so direct calls show it.
+# A direct call compiles exactly when its IR is new, so direct calls show what can share a compiled function.
 # `from_dlpack` makes a *static* layout: all sizes and strides are constants in the code. Two functions make them
-# *dynamic*, known only at run time: `mark_layout_dynamic` marks all sizes and strides, except for the stride of 1;
+# *dynamic*, known only at run time: `mark_layout_dynamic` marks all sizes and strides, except for strides of 0 and 1;
 # `mark_compact_shape_dynamic(mode=m)` marks the size of one mode. **Predict** the number of compilations on each line.
 
 
@@ -166,6 +172,8 @@ sizes = (8, 16), (12, 16), (8, 32), (8, 16)
 compiles("static, four sizes", [(rows(m, n), 2.0) for m, n in sizes])
 compiles("mark_layout_dynamic, the same sizes", [(free(m, n), 2.0) for m, n in sizes])
 compiles("mode 0 dynamic, the same sizes", [(free_rows(m, n), 2.0) for m, n in sizes])
+one_row = from_dlpack(torch.zeros(16).expand(8, 16)).mark_layout_dynamic()  # eight times: a stride of 0
+compiles("a dynamic stride, a stride of 0", [(view, 2.0) for view in (free(8, 16), one_row)])
 compiles("aligned to 8 bytes, to 16", [(free(8, 16, align=align), 2.0) for align in (8, 16)])
 compiles("factors 3.0, 2, 3.0, 2.0", [(free(8, 16), factor) for factor in (3.0, 2, 3.0, 2.0)])
 
@@ -175,7 +183,7 @@ compiles("factors 3.0, 2, 3.0, 2.0", [(free(8, 16), factor) for factor in (3.0, 
 # | | is part of the type |
 # |---|---|
 # | static layout | every size and stride |
-# | `mark_layout_dynamic()` | only the rank, and which mode has stride 1 |
+# | `mark_layout_dynamic()` | only the rank, and which modes have strides 0 and 1 |
 # | `mark_compact_shape_dynamic(mode=0)` | which mode, the sizes of the others, and the order of the strides |
 # | dtype, alignment | both; the alignment is what CuTe may assume, by default an element's size |
 # | Constexpr | the value, a constant in the code |
@@ -195,10 +203,10 @@ compiles("factors 3.0, 2, 3.0, 2.0", [(free(8, 16), factor) for factor in (3.0, 
 # tensors get the version that accesses single elements.
 #
 # **Exercise 20.1** (about 8 lines). Write `cache_key(tensors, constants, arch)`: a key for a dictionary. `tensors` are
-# torch tensors of any rank, each with exactly one stride of 1 and no size of 1; `constants` is a tuple of numbers and
-# strings, the Constexpr arguments, without −0.0. `arch` is the architecture, such as `"sm_90a"`. Calls that can share a
-# compilation must have equal keys; all others must have different ones. Torch has `t.data_ptr()`, an address,
-# `t.stride()` and `t.element_size()`.
+# torch tensors of any rank, each with one stride of 1, none of 0, and no size of 1; `constants` is a tuple of numbers
+# and strings, the Constexpr arguments, without −0.0 and NaN. `arch` is the architecture, such as `"sm_90a"`. Calls that
+# can share a compilation must have equal keys; all others must have different ones. Torch has `t.data_ptr()`, an
+# address, `t.stride()` and `t.element_size()`.
 
 
 # %%
@@ -226,7 +234,7 @@ check("20.1", cache_key)
 # ## Torch's tensors, without Python
 #
 # With **TVM-FFI**, a calling convention, you pass torch tensors directly. Compiled code unpacks them, and checks each
-# one's dtype, rank and strides:
+# one's dtype, rank, strides and address:
 
 
 # %%
@@ -236,30 +244,55 @@ def negate(x: cute.Tensor):
         x[i] = -x[i]
 
 
-x = torch.ones(4)
-with_ffi = cute.compile(
-    negate, from_dlpack(x, enable_tvm_ffi=True).mark_layout_dynamic(), options="--enable-tvm-ffi"
-)  # fmt: skip
+x = torch.ones(8)
+aligned = from_dlpack(x, assumed_align=16, enable_tvm_ffi=True).mark_layout_dynamic()
+with_ffi = cute.compile(negate, aligned, options="--enable-tvm-ffi")
 with_ffi(x)
 print(x)
-for wrong in (x.half(), x.reshape(2, 2), torch.ones(8)[::2]):
+for wrong in (x.half(), x.reshape(2, 4), x[::2], x[1:]):
     try:
         with_ffi(wrong)
     except Exception as error:
         print(f"{type(error).__name__}: {str(error).splitlines()[0]}")
 
 # %% [markdown]
-# So this function compiles once for all later tensors of the same dtype, rank and contiguous mode. A launch needs a
-# *stream*: with `make_fake_stream(use_tvm_ffi_env_stream=True)` among the arguments, the compiled function looks up
-# torch's current stream itself, and later calls omit it.
+# `assumed_align=16` requests the 16-byte version; the default is an element's size. A matrix must promise its strides,
+# too: `cute.sym_int64(divisibility=4)`, as a stride of `make_fake_tensor`, is a multiple of 4, and checked as well.
 #
+# A launch needs a *stream*. With `make_fake_stream(use_tvm_ffi_env_stream=True)` among the arguments, the compiled
+# function looks up torch's current stream itself, and calls omit it. This is the whole launch, for vectors:
+
+
+# %%
+kept = {}
+
+
+def alignment(t):
+    return 16 if t.data_ptr() % 16 == 0 else t.element_size()
+
+
+def launch(x, y):
+    key = cache_key((x, y), (), "sm_90a")
+    if key not in kept:
+        views = [from_dlpack(t, assumed_align=alignment(t), enable_tvm_ffi=True).mark_layout_dynamic() for t in (x, y)]
+        stream = make_fake_stream(use_tvm_ffi_env_stream=True)
+        kept[key] = cute.compile(double, *views, stream, options="--enable-tvm-ffi")
+    kept[key](x, y)
+
+
+if torch.cuda.is_available():
+    x, y = torch.arange(1024.0, device="cuda"), torch.empty(1024, device="cuda")
+    for size, skip in ((1024, 0), (1000, 0), (1000, 1)):
+        launch(x[skip:size], y[skip:size])
+        print(f"y[{size - 1}] = {y[size - 1].item():.0f}, {len(kept)} compiled")
+
+# %% [markdown]
 # ## Compiled once and for all
 #
 # `export_to_c` writes a compiled function, host code and kernel, to an object file; `cute.runtime.load_module` loads
-# it, here as a function with TVM-FFI, so `compile()` below must use that option. Several processes, threads or machines
-# may do this at once, and any of them may die while it writes. So each saves under a name of its own, which `mkstemp`
-# finds, and renames it: `os.replace` is atomic within a file system, so a file with the final name is complete. Two
-# limits: `mkstemp` makes files that only you can read, and a process that dies leaves its unfinished file behind.
+# it, here as a function with TVM-FFI, so `compile()` below must use that option. Several processes or threads may do
+# this at once, and any of them may be killed while it writes. So each saves under a name of its own, which `mkstemp`
+# finds, and renames it: `os.replace` is atomic within a file system, so a file with the final name is complete.
 
 # %%
 import os
@@ -269,18 +302,20 @@ import tempfile
 def load_or_compile(folder, name, compile):
     file = folder / f"{name}.o"
     if not file.exists():
+        compiled = compile()
         folder.mkdir(parents=True, exist_ok=True)
         handle, half = tempfile.mkstemp(suffix=".o", dir=folder)
         os.close(handle)
-        compile().export_to_c(half, name)
+        compiled.export_to_c(half, name)
         os.replace(half, file)
     return cute.runtime.load_module(str(file), enable_tvm_ffi=True)[name]
 
 
 # %% [markdown]
 # The name should encode the whole key plus the versions of the DSL and of your source: nothing else detects a stale
-# file. Here is the time for `double` in a new process, until its first call has finished on the GPU. It excludes the
-# imports, the start of CUDA and the process's first compilation. *compiled and saved* includes loading the file.
+# file. Here is the time for `double` in a new process of the H200's machine, until its first call has finished on the
+# GPU. It excludes the imports, the start of CUDA and the process's first compilation. *compiled and saved* compiles
+# with TVM-FFI, exports, and loads the file.
 
 # %%
 show_new_processes("NVIDIA H200")
@@ -326,7 +361,7 @@ def captured(launches, x, y):
 
     launch()
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):  # makes a new stream torch's current one, and captures it
+    with torch.cuda.graph(graph):  # makes another stream torch's current one, and captures it
         launch()
     return graph
 
@@ -393,11 +428,11 @@ check("20.2", replayed)
 #
 # ## Test yourself
 #
-# <details><summary>1. A service calls a GEMM with M from 1 to 4,096, N and K fixed, both 4,096. Which layouts do you
+# <details><summary>1. A service calls a GEMM with M from 16 to 4,096, N and K fixed, both 4,096. Which layouts do you
 # choose, and how many compilations do they need?</summary>
 #
-# Only M dynamic (<code>mark_compact_shape_dynamic(mode=0)</code> for A and C), and B static. One compilation is enough,
-# and the compiler still knows N and K.
+# Only M dynamic (<code>mark_compact_shape_dynamic(mode=0, stride_order=(0, 1))</code> for A and C), and B static. One
+# compilation is enough, and the compiler still knows N and K.
 #
 # </details>
 #
@@ -459,19 +494,18 @@ def scale_kernel(w: cute.Tensor, x: cute.Tensor, y: cute.Tensor):
 check("20.3", scale_kernel)
 
 # %% [markdown]
-# Before the wait the second kernel may read a y that is not written yet, and clear an x that is not read yet, even if
-# the result is right on your GPU. **Predict** what PDL gains for y = max(x, 0) · w:
+# Before the wait, y may not be written yet and x not read yet, even if the result is right on your GPU. **Predict**
+# what PDL gains for y = max(x, 0) · w, with 16 rows and 135,168 columns:
 
 # %%
 show_pairs("NVIDIA H200")
 
 # %% [markdown]
-# These are medians of five rounds, of 2026-11-22. With PDL, the pair takes 12% less time in a stream and 9% less in a
-# graph. Most of the gain comes from starting early: a kernel that waits first has 1.33 of the 1.38 µs in a stream, and
-# 0.74 of 0.85 µs in a graph.
+# PDL takes 12% less time in a stream, and 8% less in a graph, even if the second kernel waits first: most of the gain
+# comes from starting early.
 #
 # In a chain of three kernels whose third needs the first's results, the second must wait even if it needs nothing from
-# the first. The third one's wait covers the second only, which could otherwise end before the first.
+# the first. The third waits only for the second, which could end before the first if it did not wait itself.
 
 # %% [markdown]
 # ## Appendix: structs, and below the DSL
@@ -480,8 +514,7 @@ show_pairs("NVIDIA H200")
 # swizzle needs its tile at a multiple of 1,024 bytes, an mbarrier a multiple of 8. `cute.struct` computes them, by C's
 # rules: a member begins at the next multiple of its alignment, which is its own size for a number, the element's size
 # for a `MemRange` (an array), and at least n for `Align[…, n]`. Here is a GEMM's with 128×256×64 tiles and four stages.
-# A kernel allocates it by `storage = SmemAllocator().allocate(Storage)`; `storage.full.data_ptr() + 3` is its last full
-# barrier.
+# A kernel allocates it by `SmemAllocator().allocate(Storage)`.
 
 
 # %%

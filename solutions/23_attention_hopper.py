@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 74
+#     minutes: 75
 #     summary: Attention in CuTe, its softmax hidden under the tensor cores' work, faster than cuDNN's with a mask.
 # ---
 
@@ -17,8 +17,7 @@
 # > **After this page you can** use the accumulators of one wgmma as an operand of the next, write an online softmax in
 # > registers, run a softmax under wgmmas in flight, and make two warpgroups take turns at the tensor cores.
 # >
-# > **It takes** about 74 minutes, on any machine. Without a Hopper GPU the kernels are simulated; with one they are
-# > timed.
+# > **It takes** about 75 minutes, on any machine; without a Hopper GPU the kernels are simulated.
 
 # %%
 import cutlass
@@ -26,7 +25,7 @@ import cutlass.cute as cute
 from cutlass import BFloat16, Float32
 from cutlass.cute.nvgpu import warpgroup
 
-from tutorlib import check, show_attention, show_figure, show_levers, show_source, show_wgmma
+from tutorlib import check, show_attention, show_figure, show_levers, show_softmaxes, show_source, show_wgmma
 from tutorlib.kernels.attention import (
     by_row, p_operand, pass_turn, quad_reduce, softmax_first, step_together, take_turn,
 )  # fmt: skip
@@ -49,34 +48,36 @@ others = (3 * ROWS * KEYS + ROWS * HEAD_DIM) / FP32  # of a score: maximum, scal
 print(f"S: {product:.0f} cycles, P V: {product:.0f}; softmax: exponentials {exponentials:.0f}, the rest {others:.0f}")
 
 # %% [markdown]
-# In ticks of 256 cycles, S and P V take 2 each, and a softmax 3, for a warpgroup that has the units to itself. Two
-# warpgroups that do the same at the same time take twice as long.
+# Count in ticks of 256 cycles: for a warpgroup alone, S takes 2, P V 2, the softmax 3.
 #
 # Wgmmas are asynchronous, so a kernel chooses what a warpgroup waits for. Each step computes S of one block of keys and
 # P V of the block before. The page's kernels differ in two ways:
 #
-# | kernel | before its softmax, a warpgroup | turns |
+# | kernel | before its softmax, a warpgroup | turns (ping-pong) |
 # |---|---|---|
 # | *together* | issues P V and S, and waits for both | none |
-# | *plain* | issues S, waits for it, and issues P V, to run under the softmax | none |
-# | *ping-pong* | as *plain* | the warpgroups take turns at issuing S |
-# | *ping-pong + overlap* | issues S and P V, and waits for S only | the warpgroups take turns at issuing both |
+# | *hidden P V* | issues S, waits for it, and issues P V, to run under the softmax | none |
+# | *turns for S* | as *hidden P V* | the warpgroups take turns at issuing S |
+# | *turns for both* | issues S and P V, and waits for S only | the warpgroups take turns at issuing both |
 #
-# The charts show three blocks of keys, from the last to the first. The rows `wg 0` and `wg 1` are the two warpgroups'
-# softmaxes, and the row `mma` the tensor cores: S1 is S of keys 1, P1 is P V of keys 1. In the first two charts the
-# warpgroups work in step. In the third they alternate: of two boxes with one label, the first is warpgroup 0's.
+# The charts show three blocks of keys, from the last to the first: S1 is S of keys 1, P1 is P V of keys 1. The rows
+# `wg 0` and `wg 1` are the warpgroups' softmaxes. All charts follow one rule: the tensor cores execute the group of
+# wgmmas that was issued first. Two groups issued at the same time alternate, and take twice as long; so do two
+# softmaxes at the same time. **Predict:** *together* starts once with both warpgroups in step, and once with
+# warpgroup 1 a tick later. How many ticks does this one tick save?
 
 # %%
-show_attention("together", "plain", "ping-pong + overlap")
+show_attention("together, in step", "together, apart", "turns for both")
 
 # %% [markdown]
-# *plain* hides a part of the softmax under P V; turns with overlap hide nearly all of it. In tick 4 of the third chart
-# the two softmaxes overlap, and the model lets both run at full speed. It counts the units' work only, not the time in
-# which a warpgroup issues, waits, or rounds P.
+# In step, the tensor cores are idle during each softmax. A tick apart, one warpgroup multiplies during the other's
+# softmax, and 42 ticks become 27. *turns for both* needs 26, although its warpgroups start at once: turns guarantee
+# what drift gives by luck. The model counts the units' work only, not the time in which a warpgroup issues, waits, or
+# rounds P.
 #
-# You will write *ping-pong + overlap*. The roles are those of notebook 15. The producer warp loads Q once, and K and V
-# into a ring of two stages each, in the order in which your step reads them: K of a block, and then V of the block
-# before. Each of two consumer warpgroups reads its 64 rows of Q from shared memory, and keeps S, P and O in registers.
+# You will write *turns for both*. The roles are those of notebook 15. The producer warp loads Q once, and K and V
+# into a ring of two stages each, in the order in which your step reads them: K of a block, then V of the block before.
+# Each of two consumer warpgroups reads its 64 rows of Q from shared memory, and keeps S, P and O in registers.
 #
 # ## From accumulators to an operand
 #
@@ -131,7 +132,7 @@ show_source(by_row, p_operand)
 #
 # **Exercise 23.1** (about 8 lines). Write `softmax_step(online, rows, p_rows, factors)`, the softmax of one block, for
 # a thread's two rows, 0 and 1. It updates `online.rmax[row]` and `online.rsum[row]`, stores P, and puts O's factor into
-# `factors[row]`. The budget is two shuffles for each row, and for each score one `ex2` with one multiply-add before it.
+# `factors[row]`. Allowed: two shuffles a row; one multiply-add and one `ex2` a score.
 # The GPU's exponential has base 2, and `online.scale` includes log2(e). The loop, its load and its store are there. In
 # the check, the kernel is causal, with 128 queries and blocks of 32 keys.
 #
@@ -170,12 +171,12 @@ check("23.1", softmax_step)
 #
 # ## The consumer's step
 #
-# After S of the last block and its softmax, a warpgroup repeats a **step**: S of this block, P V of the block before,
-# the softmax of this block. P V of block 0 is left at the end.
+# After S of the last block and its softmax, a warpgroup repeats the **step**: S, P V of the block before, softmax. P V
+# of block 0 is left at the end.
 #
-# `me` is the warpgroup's view of the kernel. As named in notebook 14, `me.tSrS` is a thread's S, `me.tOrP` its P in
-# bf16, an operand, and `me.tOrO` its O. A step begins with P of the block before in `me.tOrP`, and ends with P of its
-# own block there. This is the step of *together*:
+# `me` is the warpgroup's view of the kernel. Named like notebook 14's tCrC, `me.tSrS` is a thread's S, `me.tOrP` its P
+# in bf16, an operand, and `me.tOrO` its O. A step begins with P of the block before in `me.tOrP`, and ends with P of
+# its own block there. This is the step of *together*:
 
 # %%
 show_source(step_together)
@@ -252,11 +253,11 @@ def steps(me, tile, k_state, v_state):
 
 
 # %% [markdown]
-# **Exercise 23.3** (about 17 lines). From an empty cell, write `consume(me, tile, q_full)`, a `@cute.jit` function: a
-# consumer warpgroup's work on one tile of queries, from the wait for Q to the last P V. The caller divides O by the
-# sums and stores it. S of the last block takes a turn; the last P V needs none. Each turn is passed directly after its
-# wgmmas are issued. A tile may have one block. The thread block ends after its tile, so a barrier may be left with an
-# arrival for which no warpgroup waits.
+# **Exercise 23.3** (about 17 lines). Write `consume(me, tile, q_full)`, a `@cute.jit` function: a consumer warpgroup's
+# work on one tile of queries, from the wait for Q to the last P V. The caller divides O by the sums and stores it. S of
+# the last block takes a turn; the last P V needs none. Each turn is passed directly after its wgmmas are issued. A tile
+# may have one block. The thread block ends after its tile, so a barrier may be left with an arrival for which no
+# warpgroup waits.
 #
 # | at hand | |
 # |---|---|
@@ -317,44 +318,49 @@ check("23.3", my_kernel)
 #
 # ## Measured
 #
-# The picture has the speed of the course's kernels, this page's in CuTe and notebook 22's in cuTile, beside torch's
-# attention on cuDNN. Each run has 16,384 tokens, as sequences of 1,024 to 16,384. In the middle, 16 heads share 2 heads
-# of K and V:
+# The picture has the course's kernels, this page's in CuTe and notebook 22's in cuTile, beside torch's attention on
+# cuDNN. Each run has 16,384 tokens, as sequences of 1,024 to 16,384. In the middle, 16 heads share 2 heads of K and V:
 
 # %%
 show_figure("attention_ladder")
 
 # %% [markdown]
 # With a causal mask the CuTe kernel is 12% to 18% faster than cuDNN's at head_dim 128, and 5% to 16% at 64. Without
-# one, it is between 1% slower and 6% faster at 128, and between 3% slower and 11% faster at 64. FlashAttention-3 was
+# one, it is between 1% slower and 6% faster at 128, and between 3% slower and 14% faster at 64. FlashAttention-3 was
 # not timed.
 #
 # How much did each **lever** bring, with a causal mask? Each row of the table adds one to the row above it. *few masks*
 # masks only the blocks that need it, and *longest first* starts the tiles with the most keys first. A gain within the
-# noise is left blank. Your kernel has the levers of the row *overlap*; the check timed it in another run, and without
-# the logarithms of the row sums, which the table's kernels store for the backward pass, so its ratio may differ. The
-# columns are batch × heads × heads of K and V × queries × keys × head_dim:
+# noise is left blank. Your kernel has the levers of the row *turns for both*; the check times it without the logarithms
+# of the row sums, which the table's kernels store for the backward pass. The columns are batch × heads × heads of K and
+# V × queries × keys × head_dim:
 
 # %%
 show_levers("attention_levers")
 
 # %% [markdown]
-# *overlap* brings most at head_dim 128, 7.2%, and *persistent* at 64, 10.5%. Turns alone gain nothing at 128 and lose
-# 4.4% at 64. They cover S only, so one warpgroup's P V may delay the S of the other's turn. With *overlap* they cover
-# both.
+# *turns for both* brings most at head_dim 128, 7.2%, and *persistent* at 64, 10.5%. *turns for S* gains nothing at 128
+# and loses 4.4% at 64: one warpgroup's P V, which takes no turn, may delay the other's S.
 #
-# The charts promise more: 42 ticks for *together*, 34 for *plain*, 25 for *ping-pong + overlap*. At 128, *plain* alone
-# gains nothing, and *plain*, *ping-pong* and *overlap* together 7.5%. But the charts keep the warpgroups of *together*
-# and *plain* in step, and no rule of these kernels does. If they drift apart, one can multiply during the other's
-# softmax without any lever. This page does not measure how far apart they are.
+# From *longest first* to *turns for both*, the table gains 7.5% at 128. The charts gain 62% over *together* in step,
+# and 4% over *together* apart: by this model, *together* is not in step for long.
 #
+# Do they drift apart? Three kernels of head_dim 128 read the SM's clock before and after each softmax. The picture has
+# a few steps of one block, in ticks; the titles count 16 blocks. *By chance* is the share of two independent
+# warpgroups; near 100%, they are in step.
+
+# %%
+show_softmaxes("NVIDIA H200")
+
+# %% [markdown]
 # ## What to remember
 #
 # - Accumulators of one wgmma, rounded, are the A operand of the next: no element leaves its thread. An operand in
 #   registers is in use until its group is complete, like a stage of shared memory.
 # - Each group of wgmmas frees different resources. Issue the group that the next computation needs first, and wait for
 #   that group only.
-# - At head_dim 128, exponentials take half as many cycles as the GEMMs. Overlap and turns hide a part of them.
+# - At head_dim 128, exponentials take half as many cycles as the GEMMs. Turns guarantee that one warpgroup multiplies
+#   during the other's softmax.
 #
 # This is the last page. Next: [the contents](contents.ipynb), for pages that you skipped.
 #

@@ -52,8 +52,10 @@ NAMES = {  # module → its functions, classes, constants and submodules that pa
     "models.timelines": "Timeline",
     "notebook.check": "CheckFailed check hint",
     "notebook.explain": "explain show_source",
-    "notebook.launches": "show_later_calls show_new_processes show_pairs show_stages",
-    "notebook.measured": "show_costs show_figure show_ladder show_levers show_periods show_speeds show_sweep",
+    "notebook.launches": "show_later_calls show_new_processes show_pairs",
+    "notebook.measured": (
+        "show_costs show_figure show_ladder show_levers show_periods show_softmaxes show_speeds show_sweep"
+    ),
     "notebook.trials": (
         "compare_attention compare_on_gpu model_errors race run_cpp run_host run_on_gpu show_findings"
         " show_model show_ranking stream_k_pairs"

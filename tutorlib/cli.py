@@ -240,19 +240,20 @@ def sweep(
     ] = False,
 ) -> None:
     """Time many kernels at many sizes on this GPU: figures/data/sweeps/."""
-    from tutorlib.instruments import launches
+    from tutorlib.instruments import launches, softmaxes
     from tutorlib.instruments.sweep import Failed
     from tutorlib.instruments.table import SWEEPS
-    from tutorlib.measuring.results import LAUNCHES
+    from tutorlib.measuring.results import LAUNCHES, SOFTMAXES
 
-    known = [*SWEEPS, LAUNCHES]
+    special = {LAUNCHES: launches.record, SOFTMAXES: softmaxes.record}
+    known = [*SWEEPS, *special]
     for name in names or known:
         if name not in known:
             raise fail(f"There is no sweep {name}; there are {', '.join(known)}.")
     need_gpu()
     for name in names or known:
         try:
-            written = launches.record() if name == LAUNCHES else run_sweep(name, seconds, resume)
+            written = special[name]() if name in special else run_sweep(name, seconds, resume)
         except Failed as error:
             err.print(f"{name}: {error}", style="yellow", markup=False)
             continue

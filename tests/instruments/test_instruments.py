@@ -16,6 +16,7 @@ from tutorlib.compiling.dsls import compile_cute
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.instruments import launches, table
 from tutorlib.instruments import sweep as sweeping
+from tutorlib.instruments.softmaxes import shared
 from tutorlib.instruments.sweep import Candidate, Failed, Sweep, count_all, in_a_process, measure_all
 from tutorlib.instruments.table import LEAST, MOST, STEP, SWEEPS, TOKENS, random_shapes
 from tutorlib.kernels.ampere.config import GemmConfig
@@ -145,6 +146,10 @@ class TestCount:
 
         monkeypatch.setattr(counters, "count", refuse)
         assert count_all("counted", sweep_of("a", "b", counters=("dram.sum",))) == {}
+
+
+def test_the_time_that_softmaxes_share():
+    assert shared([(0, 4), (10, 14)], [(2, 6), (20, 24)]) == 0.25
 
 
 class TestTheCommand:

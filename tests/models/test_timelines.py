@@ -14,6 +14,7 @@ from tutorlib.models.timelines import (
     TENSOR_CORES,
     TMA_ROW,
     Timeline,
+    attention_chart,
     block_chart,
     launches_chart,
     roles_chart,
@@ -137,3 +138,16 @@ def test_a_tile_is_computed_after_its_loads_and_a_warpgroup_has_one_tile_at_a_ti
 def test_a_persistent_block_saves_all_starts_and_loads_but_the_first():
     one, other = (sm_chart(blocks, tiles=5) for blocks in ("a block for each tile", "persistent"))
     assert one.total - other.total == 4 * (START + LOAD + DELAY)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "ticks"),
+    [
+        ("together, in step", 42), ("together, apart", 27), ("hidden P V, in step", 34), ("hidden P V, apart", 26),
+        ("turns for both", 26),
+    ],
+)  # fmt: skip
+def test_units_that_two_warpgroups_share_take_twice_as_long(schedule, ticks):
+    chart = attention_chart(schedule)
+    busy = {tick for span in chart.spans if span.row == "mma" for tick in range(span.begin, span.end)}
+    assert (chart.total, len(busy)) == (ticks, 24)  # 2 warpgroups, 3 blocks of keys, S and P V of 2 ticks

@@ -2,29 +2,23 @@
 
 from unittest import mock
 
-import cutlass
 import pytest
 import torch
 from cutlass import cute
-from cutlass.cute.runtime import make_fake_stream
-from cutlass.cutlass_dsl import CuTeDSL
 from torch.nn import functional
 
 from tests.pages.p09 import ADD
 from tests.simulate.cute_kernels import hello, stops_at_a_breakpoint
 from tests.stand_ins import H200, multiplied
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.ampere import fused
 from tutorlib.kernels.cpp import SILENT
-from tutorlib.kernels.doubling import double
 from tutorlib.kernels.ladder import AMPERE_RUNGS
 from tutorlib.kernels.layers import interleave
 from tutorlib.machine import device
 from tutorlib.measuring.results import all_sweep_results
 from tutorlib.notebook import fused_kernels, trials
 from tutorlib.notebook.fused_kernels import show_fused_speeds, with_epilogue, with_gate
-from tutorlib.notebook.launches import compile_in_stages
 from tutorlib.notebook.trials import compare_on_gpu, race, run_cpp, run_on_gpu
 
 GEMMS = {"one buffer": AMPERE_RUNGS[0].host, "two buffers": AMPERE_RUNGS[1].host}
@@ -161,33 +155,3 @@ def test_a_gate_takes_weights_interleaved_as_on_hopper(features, simulated):
 def test_without_a_hopper_gpu_nothing_is_timed(no_gpu, capsys):
     assert show_fused_speeds(with_epilogue(fused.bias_gelu), with_gate(fused.gated)) is None
     assert capsys.readouterr().out.startswith("not timed: ")
-
-
-# Stages of a compilation ---------------------------------------------------------------------------------------------
-
-
-@cute.jit
-def refused(n: cutlass.Int32):
-    n.no_such_thing()
-
-
-def fakes():
-    fake = TensorSpec((64,), dynamic=True).fake
-    return fake(), fake(), make_fake_stream()
-
-
-def test_a_kernel_is_traced_lowered_and_assembled(tmp_path):
-    compiled, stages = compile_in_stages(double, *fakes(), options=f"--gpu-arch sm_80 --keep-ptx --dump-dir {tmp_path}")
-    assert "st.global" in compiled.artifacts.PTX
-    assert min(stages.trace, stages.lower, stages.machine_code) > 0
-
-
-def test_the_compiler_is_left_as_it_was(capfd):
-    compiler = CuTeDSL._get_dsl().compiler_provider
-    before = dict(vars(compiler))
-    compile_in_stages(double, *fakes(), options="--gpu-arch sm_80")
-    with pytest.raises(CompileFailed, match="no_such_thing"):
-        compile_in_stages(refused, cutlass.Int32(1))
-    assert vars(compiler) == before
-    cute.compile(double, *fakes(), options="--gpu-arch sm_80")
-    assert "Execution time report" not in capfd.readouterr().err

@@ -10,6 +10,7 @@ from tutorlib.draw.grid import CellGrid, Picture, figure
 from tutorlib.draw.palette import CATEGORIES, EMPTY, MARK, category, mixed
 from tutorlib.models.hopper_gemm import Item, Split
 from tutorlib.models.timelines import (
+    BOTH,
     Blocks,
     Chart,
     Roles,
@@ -224,12 +225,15 @@ def work_grid(title: str, shares: list[list[Item]], columns: int) -> CellGrid:
 # Attention ------------------------------------------------------------------------------------------------------------
 
 
+WARPGROUPS = {"warpgroup 0": category(0), "warpgroup 1": category(1), "both, alternating": category(BOTH)}
+
+
 def show_attention(*schedules: Schedule) -> Picture:
     """Time from left to right; several schedules below each other.
 
-    A color is a block of keys; its number marks its first tick. Hatched: the tensor cores are idle.
+    A color is a warpgroup; the label at a span's first tick has the block of keys. Hatched: the tensor cores are idle.
     """
-    return over_time(list(map(attention_chart, schedules)), idle_grid)
+    return over_time(list(map(attention_chart, schedules)), idle_grid, WARPGROUPS)
 
 
 def show_tiles(*blocks: Blocks, loads: str = "Q", stores: str = "O") -> Picture:

@@ -145,8 +145,8 @@ def pair_of(waits: int | None) -> Callable[..., None]:
     return host
 
 
-def time_pairs() -> dict[str, dict[str, float]]:
-    """µs of two kernels in a row, medians of rounds in turn: a pair in a stream, and one of 20 in a graph."""
+def time_pairs() -> dict[str, dict[str, list[float]]]:
+    """µs of two kernels in a row, in each of some rounds in turn: a pair in a stream, and one of 20 in a graph."""
     x, w = torch.randn(2, 16, 8 * 132 * THREADS, device="cuda")
     y, calls = torch.zeros_like(x), dict[str, Call]()
     for way, waits in {"without PDL": None, "PDL, waits first": 0, "PDL, waits after its weights": 1}.items():
@@ -157,8 +157,8 @@ def time_pairs() -> dict[str, dict[str, float]]:
         torch.testing.assert_close(y, x.clamp(min=0) * w)
     runs = {(way, "in a stream"): (call, 200, 1) for way, call in calls.items()}
     runs |= {(way, "in a graph"): (graph_of(call, 20), 50, 20) for way, call in calls.items()}
-    found = {run: [done_us(call, n) / pairs for _ in range(ROUNDS)] for run, (call, n, pairs) in runs.items()}
-    return {way: {w: round(median(us), 2) for (one, w), us in found.items() if one == way} for way in calls}
+    rounds = [{run: done_us(call, n) / pairs for run, (call, n, pairs) in runs.items()} for _ in range(ROUNDS)]
+    return {way: {w: [round(one[way, w], 2) for one in rounds] for w in ("in a stream", "in a graph")} for way in calls}
 
 
 def done_us(call: Call, calls: int) -> float:

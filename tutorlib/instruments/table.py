@@ -1090,12 +1090,12 @@ OF_PROMPTS = (  # of language models
     (8, 16, 16, 2048, 2048, 128),
 )  # fmt: skip
 SOME = tuple((4, heads, kv_heads, 4096, 4096, d) for heads, kv_heads, d in HEADS[:2])
-ATTENTION_LEVERS = {  # plain: notebook 23's word for a step that does not wait for its P V
+ATTENTION_LEVERS = {  # hidden P V: a step that does not wait for its P V before its softmax
     "few masks": "few_masks",
     "longest first": "longest_first",
-    "plain": "",
-    "ping-pong": "pingpong",
-    "overlap": "overlap",
+    "hidden P V": "",
+    "turns for S": "pingpong",
+    "turns for both": "overlap",
     "persistent": "persistent",
 }
 TWO_BLOCKS = {"num_worker_warps": 4, "occupancy": 2}  # on an SM: one's softmax beside the other's mma
@@ -1140,7 +1140,7 @@ def attention_levers() -> Sweep:
 
     def candidate(levers: Levers) -> Candidate:
         switches = {field: lever in levers for lever, field in ATTENTION_LEVERS.items() if field}
-        parts = COURSE if "plain" in levers else AttentionParts(step=step_together)
+        parts = COURSE if "hidden P V" in levers else AttentionParts(step=step_together)
 
         def into(o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> None:
             config = AttentionConfig(q.shape[3], 128, 128, causal=True, **switches)

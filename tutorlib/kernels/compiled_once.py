@@ -69,12 +69,12 @@ def load_or_compile(folder: Path, name: str, compile: Callable[[], Any]) -> Call
 
     compile: makes one with --enable-tvm-ffi.
     """
-
     file = folder / f"{name}.o"
     if not file.exists():
+        compiled = compile()
         folder.mkdir(parents=True, exist_ok=True)
         handle, half = tempfile.mkstemp(suffix=".o", dir=folder)
         os.close(handle)
-        compile().export_to_c(half, name)
+        compiled.export_to_c(half, name)
         os.replace(half, file)  # atomic: no other process reads half a file
     return cute.runtime.load_module(str(file), enable_tvm_ffi=True)[name]

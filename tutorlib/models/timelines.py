@@ -1,7 +1,7 @@
 """Timelines in ticks: a software pipeline, and the warps of a GEMM's or of an attention kernel's block."""
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 
 @dataclass(frozen=True)
@@ -207,39 +207,47 @@ def block_chart(tiles: int, k_tiles: int, stages: int, accumulators: int, parts:
     return Chart(f"{accumulators} accumulator{'s' * (accumulators > 1)}", rows, tuple(spans), TENSOR_CORES)
 
 
-Schedule = Literal["together", "plain", "ping-pong + overlap"]
+Schedule = Literal["together, in step", "together, apart", "hidden P V, in step", "hidden P V, apart", "turns for both"]
+STEPS_OF = {  # "+S1" issues S of keys 1, or begins the softmax of keys 1, "+1"; "S1" waits for it
+    "together": "+P{0} +S{1} P{0} S{1} +{1} {1}",
+    "hidden P V": "+S{1} S{1} +P{0} +{1} {1} P{0}",
+    "turns for both": "+S{1} +P{0} S{1} +{1} {1} P{0}",
+}
+BOTH = 2
 
 
 def attention_chart(schedule: Schedule, blocks: int = 3, multiply: int = 2, softmax: int = 3) -> Chart:
     """An attention block's softmax, of two warpgroups, and tensor cores: S and P (P V) of each block of keys.
 
     blocks: of keys, from the last to block 0. multiply, softmax: ticks of one warpgroup that has the units to itself.
-    together, plain: both warpgroups do the same at once, which takes twice as long. ping-pong: one waits until the
-    other's wgmmas are done; the tensor cores take the group of wgmmas that is ready first. plain, overlap: S of a
-    block is multiplied before P V of the block before, which goes on under the softmax.
+    The tensor cores take the group of wgmmas that was issued first. Two that were issued at once alternate, and take
+    twice as long, as do two softmaxes at once. in step: both warpgroups start at once; apart: one a tick later; turns:
+    one issues after the other. A span's tile is its warpgroup's number, or BOTH.
     """
-    overlap, groups = schedule.startswith("p"), 1 if schedule in ("together", "plain") else 2
-    ticks, softmax = (n * (3 - groups) for n in (multiply, softmax))
-    last = blocks - 1
-    pairs = [[("P", n + 1), ("S", n)] if n < last else [("S", n)] for n in reversed(range(blocks))]
-    order = [*(step for pair in pairs for step in (pair[::-1] if overlap else pair)), ("P", 0)]
-    waiting, ready, free, spans = [list(order) for _ in range(groups)], [0] * groups, 0, list[Span]()
-    while any(waiting):
-        group = min((n for n in range(groups) if waiting[n]), key=lambda n: (ready[n], n))
-        kind, block = waiting[group].pop(0)
-        begin = max(free, ready[group])
-        free = ready[group] = end = begin + ticks
-        spans.append(Span("mma", begin, end, block, f"{kind}{block}"))
-        if kind == "S":
-            ready[group] = end + softmax
-            spans.append(Span(f"wg {group}", end, ready[group], block, str(block)))
-            if overlap and block < last:  # P V of the block before
-                _, before = waiting[group].pop(0)
-                free = end + ticks
-                spans.append(Span("mma", end, free, before, f"P{before}"))
-    if groups == 1:
-        spans += [replace(span, row="wg 1") for span in spans if span.row == "wg 0"]
-    return Chart(schedule, ("wg 0", "wg 1", "mma"), tuple(spans))
+    (kernel, _, start), last = schedule.partition(", "), blocks - 1
+    steps = [STEPS_OF[kernel].format(n + 1, n) for n in reversed(range(last))]
+    todo = [f"+S{last} S{last} +{last} {last} {' '.join(steps)} +P0 P0".split() for _ in range(2)]
+    active, spans, now = list[dict[str, Any]](), list[Span](), 0
+    while any(todo):
+        for group in range(2 if now or start != "apart" else 1):
+            while todo[group] and not any(one["group"] == group and one["does"] == todo[group][0] for one in active):
+                if (op := todo[group].pop(0))[0] == "+":
+                    work, order = 2 * (softmax if op[1:].isdigit() else multiply), group * kernel.startswith("turns")
+                    active.append({"group": group, "does": op[1:], "order": (now, order), "left": work, "begin": -1})
+        mmas = [one for one in active if not one["does"].isdigit()]
+        first = min((one["order"] for one in mmas), default=None)
+        firsts = {one["group"]: one for one in reversed(mmas) if one["order"] == first}  # of a group's, the oldest
+        for unit in (list(firsts.values()), [one for one in active if one["does"].isdigit()]):
+            for one in unit:
+                group, does = one["group"], one["does"]
+                one["begin"] = now if one["begin"] < 0 else one["begin"]
+                one["left"] -= 2 // len(unit)
+                if one["left"] <= 0:
+                    row, tile = (f"wg {group}", group) if does.isdigit() else ("mma", BOTH if len(unit) > 1 else group)
+                    spans.append(Span(row, one["begin"], now + 1, tile, does))
+        active = [one for one in active if one["left"] > 0]
+        now += 1
+    return Chart(schedule, ("wg 0", "wg 1", "mma"), tuple(dict.fromkeys(spans)))
 
 
 Blocks = Literal["a thread block for each tile", "persistent"]
