@@ -339,7 +339,9 @@ matrices = [torch.ones(shape).bfloat16() for shape in ((129, 136), (264, 136), (
 show_findings(kernels, *matrices, arch="sm_100a")
 
 # %% [markdown]
-# (`parts.issue` is the course's call of `issue`.) This orders two accesses of tensor memory:
+# ### What orders two tcgen05 instructions
+#
+# The second and the fourth. (`parts.issue` is the course's call of `issue`.) The rules:
 #
 # | first | then | ordered by |
 # |---|---|---|
