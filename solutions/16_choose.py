@@ -63,8 +63,6 @@ pandas.DataFrame.from_dict(rows, orient="index")
 # A cluster must fit into one GPC, and the GPCs of an H200 have unequal numbers of SMs. So it holds only 30 clusters of
 # four blocks, not 33 (`Sm().at_once(4)`).
 #
-# At 2048, 128 tiles of 128×256 are 64 clusters of 2×1, one wave. They are 32 clusters of 2×2, and need a second wave.
-#
 # There are two ways to use idle SMs. Notebook 15's **stream-K** cuts the line of all K tiles into equal shares. With
 # **split-K** the blocks of one cluster share a tile's K and add their accumulators through distributed shared memory.
 #
@@ -383,5 +381,11 @@ for few, shapes in beside.items():
 #
 # Smaller tiles, which ask L2 for more bytes for each operation; or a cut along K, by split-K or stream-K, whose
 # accumulators have to be exchanged and added.
+#
+# </details>
+#
+# <details><summary>3. Why does multicast not shorten the step of <code>repaired</code>?</summary>
+#
+# Every block's shared memory receives as many bytes with it as without.
 #
 # </details>
