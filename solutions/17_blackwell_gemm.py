@@ -192,8 +192,9 @@ show_source(make_umma, issue)
 # | `read(accumulator, part)` | start `tcgen05.ld` of a part into registers |
 # | `write(number, part)` | round the registers, and let TMA store them as a part of the number-th tile |
 #
-# The producer's main loop is notebook 15's, for several tiles. One thing is new: `empty` is signaled by commits. A block
-# must not end before they have arrived: its shared memory, mbarriers included, may belong to another block by then.
+# The producer's main loop is notebook 15's, for several tiles. One thing is new: `empty` is signaled by commits. A
+# block must not end before they have arrived: its shared memory, mbarriers included, may belong to another block by
+# then.
 #
 # **Exercise 17.2** (about 3 lines). Complete `produce(steps)`, the TMA warp's loop: it must return only after the last
 # commit to each stage has arrived, for any K and any number of tiles.
