@@ -23,15 +23,13 @@ from functools import cache, partial
 from itertools import product
 from math import ceil, prod
 
-from tutorlib import Sm, check, hopper_gemm as course, model_errors, show_figure, show_model, show_ranking
+from tutorlib import Sm, check, hopper_gemm as course, show_figure, show_model, show_ranking, show_ranks, show_steps
 from tutorlib.kernels.hopper import ConfigError, HopperConfig
 
 # %%
 show_figure("gemm_ladder_16")
 
 # %% [markdown]
-# All curves are from one session, of 2026-11-22; the chooser of that day made the choices.
-#
 # ## Waves
 #
 # A **wave** is a set of blocks that run at the same time, each on a tile of C. An H200 has 132 SMs with one block each,
@@ -62,18 +60,11 @@ pandas.DataFrame.from_dict(rows, orient="index")
 # %% [markdown]
 # The percentage is the largest share of the time in which the tensor cores can do useful work.
 #
-# A cluster must fit into one GPC, and the GPCs of an H200 have unequal numbers of SMs. So it holds fewer large clusters
-# than 132 SMs suggest:
-
-# %%
-print(f"the course's H200 holds {[Sm().at_once(blocks) for blocks in (1, 2, 4, 8)]} clusters of 1, 2, 4 and 8 blocks")
-
-# %% [markdown]
-# At 2048, 128 tiles of 128×256 are 64 clusters of 2×1, one wave. They are 32 clusters of 2×2, and need a second wave.
+# A cluster must fit into one GPC, and the GPCs of an H200 have unequal numbers of SMs. So it holds only 30 clusters of
+# four blocks, not 33 (`Sm().at_once(4)`).
 #
-# There are two ways to use idle SMs. Notebook 15's **stream-K** cuts the line of all K tiles into
-# equal shares. **Split-K** is for few tiles: the blocks of one cluster share a tile's K equally and add their
-# accumulators through distributed shared memory.
+# There are two ways to use idle SMs. Notebook 15's **stream-K** cuts the line of all K tiles into equal shares. With
+# **split-K** the blocks of one cluster share a tile's K and add their accumulators through distributed shared memory.
 #
 # ## Bytes of a step
 #
@@ -100,11 +91,9 @@ for tile in [(128, 256, 64), (256, 128, 64), (256, 192, 64), (128, 128, 64)]:
 
 # %% [markdown]
 # At the tensor cores' full rate, 4,096 operations per cycle, a tile of 128×256 takes *all* of shared memory's 128 bytes
-# per cycle. One of 256×128 has the same area and needs 144.
+# per cycle, if reads and writes share them. One of 256×128 has the same area and needs 144.
 #
 # ## A model of the time
-#
-# Most of the time follows from counts:
 #
 # > time ≈ start + waves · (K tiles · step + epilogue) + cost of sharing tiles
 #
@@ -129,13 +118,13 @@ for name, meaning in MEANINGS.items():
 
 # %% [markdown]
 # All fitted constants come from one fit, to 200 kernels timed on an H200; another GPU needs its own. Their names are
-# only labels. `l2_bytes`, for example, is no bandwidth: a step takes as long as the slower of the tensor cores and
-# shared memory, plus one cycle for every 300 bytes from L2.
+# only labels: `l2_bytes` is no bandwidth. A step takes as long as the slower of the tensor cores and shared memory,
+# plus one cycle for every 300 bytes from L2.
 #
-# `divide` knows three ways to divide the work. With whole tiles the last wave counts in full. With split-K a cluster
+# `divide` knows three ways to divide the work. Whole tiles take whole waves. With split-K a cluster
 # has `split_k` times more blocks, and each of them a part of K. With stream-K the number of waves is not rounded, but
-# every share has at least 4 K tiles, and a part's accumulators have to be passed on and added: 12,000 cycles, about the
-# time of 10 steps. In `cost`, an epilogue with deferred stores is hidden under the next tile, if there is one.
+# every share has at least 4 K tiles, and adding a part's accumulators takes as long as about 10 steps. In `cost`, an
+# epilogue with deferred stores is hidden under the next tile, if there is one.
 
 
 # %%
@@ -186,11 +175,23 @@ show_model("hopper_tiles", page)
 # A model whose estimates were all 20% too high would choose as well as an exact one: what matters is how far apart
 # these ratios are.
 #
+# The next picture tests `step_cycles` alone. Each dot is a kernel with a tile of 128×N×64, timed at some shape: its
+# time without the start, divided by its steps, of which it has at least 64. (It has no cluster, split-K or stream-K,
+# and takes over twice what device memory needs.) The red line is a limit inside `step_cycles`:
+
+# %%
+limit = {"all bytes of shared memory, at 128 per cycle": lambda tile, cluster, sm: step_bytes(tile, cluster)[0] / 128}
+show_steps({**limit, "step_cycles": step_cycles})
+
+# %% [markdown]
+# A kernel that is faster than a limit refutes it. Even with its start counted, and at the highest clock of 1,980 MHz,
+# one with tiles of 128×64 needs 409 cycles a step, at 2048×512×10496. The red line is at 448.
+#
 # **Exercise 16.1** (about 3 lines). Write `repaired(tile, cluster, sm)`, a better `step_cycles` with the same
-# constants. `step_bytes` counts correctly, but `step_cycles` makes two errors with it: it credits multicast with more
-# than any of these kernels gains by it, and it charges a tile of 128×128 for something twice. Shared memory stays a
-# limit, with all of its bytes. The check compares other tiles with the course's formula, within 2%. From all of
-# notebook 15's levers and these tiles:
+# constants. `step_bytes` counts correctly, but `step_cycles` makes two errors with its bytes: it credits multicast with
+# more than the levers gain by it, and it charges narrow tiles for something twice. The check needs the ranges below,
+# from all of notebook 15's levers and the second table. Then it compares other tiles with the course's formula, within
+# 2%.
 #
 # | greatest estimate / measured, over the least | `step_cycles` | `repaired`, at most |
 # |---|---|---|
@@ -202,7 +203,7 @@ show_model("hopper_tiles", page)
 def repaired(tile, cluster, sm):
     ### BEGIN SOLUTION (about 3 lines)
     smem, written = step_bytes(tile, (1, 1))
-    return max(2 * prod(tile) / sm.flops + written / sm.l2_bytes, smem / sm.smem_bytes)
+    return max(2 * prod(tile) / sm.flops + written / sm.l2_bytes, (smem - written) / sm.smem_bytes)
     ### END SOLUTION
 
 
@@ -210,32 +211,25 @@ def repaired(tile, cluster, sm):
 check("16.1", repaired)
 
 # %% [markdown]
-# The fit called this term L2's bytes, but it behaves like the bytes that TMA writes into shared memory. A cluster does
-# not reduce them. Where shared memory is the limit, they are counted there already. From `step_cycles` to `repaired`:
+# The fit called this term L2's bytes, but it behaves like the bytes that TMA writes into shared memory: a cluster does
+# not reduce them, and they delay the tensor cores. The 128 bytes per cycle limit at most what wgmma reads, and none of
+# this page's tiles reaches that. Now the line follows the dots:
 
 # %%
 better = partial(course.gemm_time, sm=Sm(), step=course.repaired_cycles)
-for sweep, size in [("levers", 2048), ("levers", 4096), ("levers", 8192), ("tiles", 4096), ("tiles", 8192)]:
-    ranges = []
-    for model in (page, better):
-        ratios = [ratio for _, shape, ratio in model_errors(model, f"hopper_{sweep}") if shape[0] == size]
-        ranges.append(f"×{min(ratios):.2f} to ×{max(ratios):.2f}")
-    print(f"{sweep} at {size}: {' → '.join(ranges)}")
+show_steps({"step_cycles": step_cycles, "repaired": course.repaired_cycles})
 
 # %% [markdown]
-# Every range gets narrower. At 2048 all estimates of the levers are now too high, by 4 to 11%. The lowest ratio, ×0.94,
-# is that of 128×128 with multicast at 8192: multicast makes it slower, and no term says so.
-#
-# The next table tries both models at 26 shapes to which neither was fitted, from six language and vision models. At
-# each, at least 40 configurations nominated by the course's chooser were timed. Those in this page's space, 10 to 21 a
-# shape, are put in order by each model. *Loss*: how much slower the first, or the best of the first four, is than the
-# fastest of these. The first row draws from the same nominees.
+# Neither model was fitted to the 26 shapes of the next table, from six language and vision models. At each, at least 40
+# configurations that the course's chooser nominated were timed. Each model orders those in this page's space, 10 to 21
+# a shape. *Loss*: how much slower the first, or the best of the first four, is than the fastest of these. The first row
+# draws from the same nominees.
 
 # %%
 show_ranking({"the page's model": page, "repaired": better})
 
 # %% [markdown]
-# The page's model beats a random draw in the median, but not at the 90th percentile. `repaired` beats it in both.
+# `repaired` beats the page's model and the draw in all columns.
 #
 # ## Choose
 #
@@ -256,11 +250,10 @@ for tile, cluster, transposed, way in product(TILES, [(1, 1), (2, 1), (1, 2)], (
 print(len(SPACE), "configurations")
 
 # %% [markdown]
-# **Exercise 16.2** (about 6 lines). Write `choose(m, n, k)`, which returns a `HopperConfig` for any shape, from `cost`
-# with your `repaired`, and `SPACE`. Many configurations cost the same where device memory is the limit. Where costs are
-# equal when rounded to 0.1 µs, spare L2: take the one whose number of tiles of C (whole clusters of them; ignore
-# split-K) times `step_bytes(tile, cluster)[1]` is least. This saves traffic, not time: of 627 timed pairs of equal
-# cost, the one with fewer bytes was faster in 305.
+# **Exercise 16.2** (about 4 lines). Write `choose(m, n, k)`, which returns a `HopperConfig` for any shape, from `cost`
+# with your `repaired`, and `SPACE`. Where device memory is the limit, hundreds of configurations cost the same. Where
+# costs are equal when rounded to 0.1 µs, take the one that would be fastest if device memory were infinitely fast. (In
+# 501 timed pairs of equal cost, that one was 1.7% faster on average.)
 #
 # The check refuses a choice that takes about twice the best one's time by the course's own model. At seven shapes your
 # choice may cost at most 12% more than the course's by the repaired model. A Hopper GPU times five of them instead and
@@ -270,13 +263,12 @@ print(len(SPACE), "configurations")
 # %%
 @cache
 def choose(m, n, k):
-    ### BEGIN SOLUTION (about 6 lines)
-    def bytes_from_l2(config):
-        rows, columns = (n, m) if config.transposed else (m, n)
-        clusters, _ = count_waves(rows, columns, config.tile, config.cluster, at_once=1)
-        return clusters * config.cluster_size * step_bytes(config.tile, config.cluster)[1]
+    ### BEGIN SOLUTION (about 4 lines)
+    def order(config):
+        limited, unlimited = (cost(config, m, n, k, sm, repaired) for sm in (Sm(), Sm(hbm_bytes=float("inf"))))
+        return round(limited, 1), unlimited
 
-    return min(SPACE, key=lambda config: (round(cost(config, m, n, k, Sm(), repaired), 1), bytes_from_l2(config)))
+    return min(SPACE, key=order)
     ### END SOLUTION
 
 
@@ -293,18 +285,20 @@ with suppress(NotImplementedError):  # until you have written it
 # %% [markdown]
 # ## Rank, then measure
 #
-# At the 90th percentile the repaired model's first choice loses 5.3%, the best of its first four nothing. So a tuner
-# times several.
+# The table above ordered nominees of a good chooser, which are all good. Here are 100 configurations drawn from `SPACE`
+# at random, at four of its shapes, in the order of 16.2. The first four are red:
+
+# %%
+show_ranks()
+
+# %% [markdown]
+# Among configurations that differ by a few percent, a tuner decides: it times several.
 #
 # **Exercise 16.3** (about 7 lines). Write `tuned(shape, nominees, time, kept)`, which returns the fastest of a list of
 # configurations, even where two differ by 1.5%. `time(shape, nominee)` is the µs of one call. You may ask for at most
-# ten of each nominee. Each call of any nominee is 0.03% slower than the one before, and about one in 17, whichever it
-# is, takes twice as long. `kept` is a dictionary that outlives the call: a shape that was tuned before is not timed
-# again.
-
-
-# %%
-from statistics import median
+# ten of each nominee. Each call, of any nominee, is up to 0.05% slower than the one before, and about one in 17,
+# whichever it is, takes twice as long. `kept` is a dictionary that outlives the call: a shape that was tuned before is
+# not timed again.
 
 
 # %%
@@ -315,7 +309,7 @@ def tuned(shape, nominees, time, kept):
         for _ in range(5):  # in turns, so that all get slower alike
             for nominee in nominees:
                 taken[nominee].append(time(shape, nominee))
-        kept[shape] = min(nominees, key=lambda nominee: median(taken[nominee]))
+        kept[shape] = min(nominees, key=lambda nominee: sorted(taken[nominee])[2])  # the median
     return kept[shape]
     ### END SOLUTION
 
@@ -326,46 +320,52 @@ check("16.3", tuned)
 # %% [markdown]
 # ## Beside cuBLAS and QuACK
 #
-# The course's own chooser (`tutorlib/kernels/hopper/choose.py`) has a model of the same kind, with more terms. The
-# table above had 26 of 76 timed shapes. At 84% of the 76, the first choice of the course's model is within 3% of the
-# fastest. The chooser then sorts the model's first 24 again, by what the model misses: 1,200 small decision trees
-# learned that from 953 other shapes. That raises the 84% to 93%.
+# The course's own chooser (`tutorlib/kernels/hopper/choose.py`) has a model of the same kind, with more terms; it too
+# counts only reads of shared memory. Then 1,200 small decision trees, trained on 953 other shapes, predict the model's
+# error and sort its first 24 again. At 84% of 76 held-out shapes the model's first choice is within 3% of the fastest;
+# with the trees, at 93%.
 #
-# Here are choices by the course's model without the trees, of 2026-11-26 (H100) and 2026-11-29 (H200), at shapes of
-# language models. A's rows are tokens: few when a model writes, many when it reads.
+# | where | who chooses |
+# |---|---|
+# | *16 chosen* in the first figure | the course's model of 2026-11-22 |
+# | 16.2 | this page's model |
+# | the next figure, 2026-11-26 (H100) and 2026-11-29 (H200) | the course's model, without the trees |
+# | *tuned*, below | the clock, among the course's first dozen |
+#
+# A's rows are a language model's tokens: few when it writes, many when it reads.
 
 # %%
 show_figure("gemm_models")
 
 # %% [markdown]
-# On the H200, eight of the 117 ratios are below 0.995. The least, 0.94, is that of 256×7168×2048.
-#
-# [QuACK](https://github.com/Dao-AILab/quack)'s GEMM is written in the same DSL, and times its configurations at a
-# shape. Here both are tuned at 26 of the 76 shapes, on an H200 on 2026-11-30. The course's tuner is your loop: it times
-# its chooser's best dozen. The seconds are those of a first call, which also compiles.
+# [QuACK](https://github.com/Dao-AILab/quack)'s GEMM is written in the same DSL, and times its own
+# [configurations](https://github.com/Dao-AILab/quack/blob/main/quack/gemm_config.py). For Hopper they have no tile
+# below 128×128 and cut no K. At which of 26 held-out shapes will it be slow? Both are tuned, on an H200 on 2026-11-30:
 
 # %%
 import json
+from statistics import median
 
 from tutorlib.paths import SWEEPS
 
-beside = json.loads((SWEEPS / "h200_gemm_tuning.json").read_text())["shapes"]
-for name, timed in {"tuned": "seconds", "quack": "quack_seconds"}.items():
-    ratios = [shape["cublas_us"] / shape[f"{name}_us"] for shape in beside]
-    took = median(shape[timed] for shape in beside)
-    print(f"{name:5} median {median(ratios):.3f} of cuBLAS, least {min(ratios):.3f}; tuning took {took:.1f} s a shape")
-print(f"tuned is ahead of QuACK at {sum(s['tuned_us'] < s['quack_us'] for s in beside)} of {len(beside)}")
+beside = {False: [], True: []}
+for timed in json.loads((SWEEPS / "h200_gemm_tuning.json").read_text())["shapes"]:
+    m, n, _ = timed["shape"]
+    beside[ceil(m / 128) * ceil(n / 128) < 66].append(timed)
+for few, shapes in beside.items():
+    ratios = {who: median(s["cublas_us"] / s[f"{who}_us"] for s in shapes) for who in ("tuned", "quack")}
+    count = f"{len(shapes)} shapes with {'fewer than' if few else 'at least'} 66 tiles of 128×128"
+    print(f"{count}: medians of cuBLAS' speed: {', '.join(f'{who} {ratio:.2f}' for who, ratio in ratios.items())}")
 
 # %% [markdown]
-# QuACK's least ratio is that of 32×2048×8192. Its
-# [configurations](https://github.com/Dao-AILab/quack/blob/main/quack/gemm_config.py) for Hopper have no tile below
-# 128×128 and cut no K, so at most 16 SMs work there.
+# With fewer than 66 tiles QuACK leaves most SMs idle. Smaller tiles and cuts along K occupy them.
 #
 # ## What to remember
 #
 # - Count before you tune: waves, and the bytes of a step on each path.
 # - A model with ten constants orders configurations well enough to leave out most of them. What matters is how far
-#   apart its errors are, not their average. Compare its choices with random ones.
+#   apart its errors are, not their average.
+# - A kernel that is faster than a limit refutes the limit.
 # - Look for the term behind an error before you refit a constant. Then judge the model at shapes that it has not seen.
 #
 # ## Test yourself
@@ -384,8 +384,8 @@ print(f"tuned is ahead of QuACK at {sum(s['tuned_us'] < s['quack_us'] for s in b
 #
 # </details>
 #
-# <details><summary>3. What does ping-pong with tiles of 128×192 pay for overlapping its epilogues?</summary>
+# <details><summary>3. Why does multicast not shorten the step of <code>repaired</code>?</summary>
 #
-# A step has three quarters of the arithmetic of one with 128×256, but five sixths of the bytes that TMA writes.
+# Every block's shared memory receives as many bytes with it as without.
 #
 # </details>

@@ -15,9 +15,18 @@
 # thread keeps a tile in registers. Blackwell means B200 here (sm_100): RTX GPUs of that name have neither tensor memory
 # nor tcgen05.
 #
-# **This kernel has never run on a Blackwell GPU**, because none was available when the course was made: benefits are
-# counted here, or measured by others. `check` compiles the kernel and simulates it; on a B200 it also runs it. The
-# problem is notebook 10's: C = A · Bᵀ, `gemm(a, b, c)`, bf16, accumulated in fp32.
+# **No Blackwell GPU has run or timed this kernel**, because none was available when the course was made.
+#
+# | | |
+# |---|---|
+# | **proved** | it compiles for sm_100a, without spills |
+# | | simulated, with edges in M, N and K: C is right, and no race, missing wait or deadlock is found |
+# | **not proved** | any speed |
+# | | orders of the warps other than the simulated one |
+# | | our reading of PTX's manual, which page and simulator share |
+#
+# `check` compiles and simulates your code; on a B200 it also runs it. The problem is notebook 10's: C = A · Bᵀ,
+# `gemm(a, b, c)`, bf16, accumulated in fp32.
 #
 # > **After this page you can** allocate tensor memory and say which warp may read which part of it, let warps wait for
 # > multiplications that one thread issued, say which fence orders two of its instructions, give six warps their roles
@@ -32,8 +41,8 @@ import torch
 from cutlass import Float32, Int32
 
 from tutorlib import (
-    TCGEN05, TensorSpec, allocated_columns, check, compare_on_gpu, compile_cute, ring_stages, show_blackwell,
-    show_findings, show_handover, show_pair, show_tensor_memory,
+    TensorSpec, allocated_columns, check, compile_cute, ring_stages, show_blackwell, show_findings, show_handover,
+    show_pair, show_source, show_tensor_memory,
 )  # fmt: skip
 from tutorlib.kernels.blackwell import (
     PAIR, SMS, BlackwellConfig, Parts, TileSteps, Tma, band, course_parts, fence_before, issue, make_blackwell_gemm,
@@ -132,17 +141,19 @@ check("17.1", tensor_memory)
 #
 # One bf16 instruction multiplies M × 16 by 16 × N and adds the product to M × N accumulators in tensor memory. M is at
 # most 128, in a pair of blocks 256, and N at most 256 ([Matrix
-# Shape](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-matrix-shape)). So a K tile takes four,
-# issued by this loop in `steps.multiply`:
+# Shape](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-matrix-shape)). So a K tile of 64 takes four,
+# which `steps.multiply` issues:
+
+# %%
+show_source(make_umma, issue)
+
+# %% [markdown]
+# - `make_umma` fixes the **instruction descriptor**, 32 bits for the types, M, N, and that K is contiguous in A and B.
+# - `tCrA` and `tCrB` are **shared-memory descriptors** of 64 bits, as on Hopper: an address, the distance between
+#   groups of eight rows, and the 128-byte swizzle in which TMA wrote them. The next K block's are 32 bytes further.
+# - `acc` is an address in tensor memory. `ACCUMULATE` becomes a predicate: K block 0 of a tile's first K tile
+#   overwrites `acc`, and so clears what the last tile left.
 #
-# ```python
-# for k_block in cutlass.range_constexpr(cute.size(tCrA, mode=[2])):
-#     tiled_mma.set(tcgen05.Field.ACCUMULATE, True if k_block else Boolean(first) == Boolean(False))
-#     cute.gemm(tiled_mma, acc, tCrA[None, None, k_block], tCrB[None, None, k_block], acc)
-# ```
-#
-# As on Hopper, `tCrA` and `tCrB` are descriptors of shared memory with the 128-byte swizzle. `acc` is in tensor memory.
-# K block 0 of a tile's first K tile overwrites it, and so clears what the last tile left.
 # ### Commit
 #
 # The instruction returns at once. `tcgen05.commit(barrier)` asks for one arrival at an mbarrier, to be made *when
@@ -172,18 +183,18 @@ check("17.1", tensor_memory)
 # | `k_tiles`, `stages`, `accumulators`, `parts` | at compile time; an accumulator has `parts` parts of 64 columns |
 # | `stage_bytes` | what a stage's loads bring |
 #
-# and its four steps:
-
-# %%
-from inspect import signature
-
-for step in (TileSteps.load, TileSteps.multiply, TileSteps.read, TileSteps.write):
-    print(f"{step.__name__}{signature(step)}: {step.__doc__}")
-
-# %% [markdown]
-# The producer's main loop is notebook 15's, with a loop over tiles around it. One thing is new: `empty` is signaled by
-# commits. A block must not end before they have arrived: its shared memory, mbarriers included, may belong to another
-# block by then.
+# and four steps:
+#
+# | | |
+# |---|---|
+# | `load(number, k_tile, stage)` | start TMA's copies of a K tile of the number-th tile; their bytes count at `full` |
+# | `multiply(stage, accumulator, first)` | issue a stage's four `tcgen05.mma`; `first`: overwrite the accumulator |
+# | `read(accumulator, part)` | start `tcgen05.ld` of a part into registers |
+# | `write(number, part)` | round the registers, and let TMA store them as a part of the number-th tile |
+#
+# The producer's main loop is notebook 15's, for several tiles. One thing is new: `empty` is signaled by commits. A
+# block must not end before they have arrived: its shared memory, mbarriers included, may belong to another block by
+# then.
 #
 # **Exercise 17.2** (about 3 lines). Complete `produce(steps)`, the TMA warp's loop: it must return only after the last
 # commit to each stage has arrived, for any K and any number of tiles.
@@ -220,10 +231,9 @@ check("17.2", produce)
 # stage, and the wait is over when the last commit has arrived. (A stage that was never filled passes at once.)
 #
 # **Exercise 17.3** (about 14 lines). Write `multiply(steps)`, the MMA warp's loop. The table of mbarriers says what it
-# waits for and commits to. `steps.multiply(stage, accumulator, first)` issues a stage's four instructions and elects
-# its thread itself; `first`, which may be a run-time value, overwrites the accumulator. One thread issues a commit,
-# `tcgen05.commit(barrier)`, under `with cute.arch.elect_one():`, which elects the thread that multiplied. This warp
-# never waits for its own multiplications.
+# waits for and commits to. `steps.multiply` elects its thread itself; its `first` may be a run-time value. One thread
+# issues a commit, `tcgen05.commit(barrier)`, under `with cute.arch.elect_one():`, which elects the thread that
+# multiplied. This warp never waits for its own multiplications.
 
 
 # %%
@@ -255,11 +265,17 @@ check("17.3", multiply)
 #
 # ### The epilogue
 #
-# An epilogue warp reads its 32 lanes in parts of 64 columns, so each thread holds 64 accumulators of one row.
-# `steps.read(accumulator, part)` issues that load, `tcgen05.ld`, which is asynchronous too: the registers are valid
-# after `tcgen05.wait::ld`, which CuTe calls `cute.arch.fence_view_async_tmem_load()`. `steps.write(number, part)` is
-# notebook 14's epilogue with two boxes in turns. Before it writes into one, it waits until TMA has read every box that
-# this thread stored, except the newest: `cute.arch.cp_async_bulk_wait_group(1, read=True)`.
+# An epilogue warp reads its 32 lanes in parts of 64 columns:
+
+# %%
+show_source(make_t2r, TileSteps.read)
+
+# %% [markdown]
+# The copy is one `tcgen05.ld.32x32b.x64`: 32 lanes of 32 bits, 64 times. Thread t of the warp gets 64 accumulators of
+# one row of C. The load is asynchronous, too: the registers are valid after `tcgen05.wait::ld`, which CuTe calls
+# `cute.arch.fence_view_async_tmem_load()`. `steps.write` is notebook 14's epilogue with two boxes in turns. Before it
+# writes into one, `cp_async_bulk_wait_group(1, read=True)` waits until TMA has read every box that this thread stored,
+# except the newest.
 #
 # Compare one accumulator with two, for three tiles of four K tiles. In an epilogue's row, dark cells read a part and
 # light cells write it:
@@ -272,9 +288,10 @@ show_handover(1, 2)
 # 20, and the MMA warp issues in 21. With two, they are never idle as long as the loads keep up and a tile's epilogue
 # takes no longer than the next tile's main loop.
 #
-# Here is the loop of an epilogue warp, with three switches for the next section. One lane of each warp frees the
-# accumulator as soon as its last part is in registers. `steps.leader` is the rank of the block whose `free` counts,
-# here its own.
+# Here is the loop of an epilogue warp. One lane of each warp frees the accumulator as soon as its last part is in
+# registers. `steps.leader` is the rank of the block whose `free` counts, here its own. A colleague wants to save part
+# of it, so it has three switches: without `waits` there is no `wait::ld`; `relaxed` makes the arrival order no other
+# access; and `fences` adds a `tcgen05.fence::before_thread_sync` ahead of it.
 
 
 # %%
@@ -302,27 +319,7 @@ def make_store(waits=True, fences=False, relaxed=False):
 store = make_store()
 
 # %% [markdown]
-# ### What orders two tcgen05 instructions
-#
-# `tcgen05.mma` and `tcgen05.ld` are asynchronous: program order and a barrier alone say nothing about when they access
-# tensor memory.
-#
-# | first | then | ordered by |
-# |---|---|---|
-# | `tcgen05.mma` | `tcgen05.mma`, of the same thread | the order of issue |
-# | `tcgen05.mma` | `tcgen05.ld`, of any warp | a commit, and a wait for its mbarrier |
-# | `tcgen05.ld` | the use of its registers | `tcgen05.wait::ld` |
-# | `tcgen05.ld` | `tcgen05.mma` into the same columns | `wait::ld`, an arrival, a wait for it |
-# | all of these | `tcgen05.dealloc` | each ends as above; then a barrier of the block |
-#
-# An arrival and a wait order what lies before and behind them if the arrival *releases* and the wait *acquires*, as
-# CuTe's do unless told otherwise. If they are *relaxed*, they order nothing. Then a
-# [tcgen05.fence](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-memory-consistency-model) has to: its
-# form `before_thread_sync` ahead of the arrival, `after_thread_sync` behind the wait. `steps.read` and `steps.multiply`
-# begin with the latter, as PTX's examples do.
-#
-# A colleague's arrival at `free` is relaxed, "to save the release". The simulator judges four versions. (The line that
-# it names is the course's call of `parts.issue`.)
+# **Predict** in which of four versions the MMA warp may overwrite accumulators that are still being read:
 
 # %%
 from dataclasses import replace
@@ -342,8 +339,21 @@ matrices = [torch.ones(shape).bfloat16() for shape in ((129, 136), (264, 136), (
 show_findings(kernels, *matrices, arch="sm_100a")
 
 # %% [markdown]
-# A fence orders finished instructions and waits for none, so it cannot replace `wait::ld`. A relaxed arrival needs the
-# fence. One that releases does not, as we read PTX.
+# ### What orders two tcgen05 instructions
+#
+# The second and the fourth. (`parts.issue` is the course's call of `issue`.) The rules:
+#
+# | first | then | ordered by |
+# |---|---|---|
+# | `tcgen05.mma` | `tcgen05.mma`, of the same thread | the order of issue |
+# | `tcgen05.mma` | `tcgen05.ld`, of any warp | a commit, and a wait for its mbarrier |
+# | `tcgen05.ld` | the use of its registers | `tcgen05.wait::ld` |
+# | `tcgen05.ld` | `tcgen05.mma` into the same columns | `wait::ld`, an arrival, a wait for it |
+# | all of these | `tcgen05.dealloc` | each ends as above; then a barrier of the block |
+#
+# The arrival must *release* what came before it, as CuTe's does by default. After a relaxed one a
+# [tcgen05.fence](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-memory-consistency-model) does that,
+# as we read PTX; but a fence orders only what has finished, so it cannot replace `wait::ld`.
 #
 # ## The kernel
 #
@@ -427,37 +437,24 @@ check("17.4", make_gemm)
 # %% [markdown]
 # TMA may still be reading the boxes of the last tile when `store` returns: the warps that stored them wait. All warps
 # may use the mbarriers after the barrier in `allocate`, so they are initialized before it. Notebook 14's accumulators
-# alone take 128 registers of each thread. Your kernel takes, in all:
+# alone take 128 registers of each thread. Your kernel, in all, and its `tcgen05` instructions:
 
 # %%
+import re
 from contextlib import suppress
 
 with suppress(NotImplementedError):  # until you have written all of it
     compiled = compile_cute(make_gemm(BlackwellConfig(), SMS), [TensorSpec((4096, 4096), "bf16")] * 3, "sm_100a")
     print(compiled)
     print(f"tensor memory: {allocated_columns(compiled.ptx)} columns")
+    print(*dict.fromkeys(re.findall(r"tcgen05[\w.:]+", compiled.ptx)), sep="\n")
 
 # %% [markdown]
-# ## Speed
+# [JAX's guide](https://docs.jax.dev/en/latest/pallas/gpu/blackwell_matmul.html) measures such kernels on a Blackwell
+# that it does not name, in fp16. One warpgroup for everything reaches 37.6% of the tensor cores' peak, warps with roles
+# 45.5%. An epilogue in parts, pairs, persistent blocks, a warpgroup for the epilogue and tiles in bands (notebook 12)
+# take it to 69.4%. Yours so far lacks only the pairs.
 #
-# [JAX's guide](https://docs.jax.dev/en/latest/pallas/gpu/blackwell_matmul.html) measures a ladder of such kernels on
-# Blackwell, in fp16, in percent of the tensor cores' peak. (The guide does not name the GPU.)
-#
-# | a rung, each on top of the last | % of peak |
-# |---|---|
-# | one warpgroup for everything | 37.6 |
-# | warps with roles | 45.5 |
-# | epilogue in parts, two buffers | 55.8 |
-# | pairs | 59.4 |
-# | persistent | 61.5 |
-# | a warpgroup for the epilogue | 63.4 |
-# | tiles computed in bands (notebook 12) | 69.4 |
-#
-# A pair's kernel, in the appendix, has everything from the second rung on; yours so far lacks only the pairs.
-#
-# The simulator cannot show time: it knows no latency of a load, a multiplication or a commit. It follows PTX's manual
-# as we read it, and where we misread it, it is wrong in the same way as the page. And it runs one order of the warps; a
-# deadlock in another order may be missed.
 # ## What to remember
 #
 # - No thread owns the accumulators, so one warp can multiply while others round. A second ring connects them: `ready`
@@ -572,11 +569,3 @@ with suppress(NotImplementedError):  # until you have written all of it
     c = torch.empty(300, 264, dtype=torch.bfloat16)
     show_findings({"a pair": make_gemm(narrow_pair, 4, pair_parts)}, a, b, c, arch="sm_100a")
     print(f"off by {float((c - a.float() @ b.float().mT).abs().max()):.2f} of {float(c.abs().max()):.0f}")
-
-# %% [markdown]
-# On a B200 the next cell times your kernels.
-
-# %%
-with suppress(NotImplementedError):  # until you have written both
-    kinds = {"a block": make_gemm(BlackwellConfig(), SMS), "a pair": make_gemm(PAIR, SMS, pair_parts)}
-    compare_on_gpu(kinds, sizes=(4096, 8192), needs=TCGEN05)

@@ -9,19 +9,14 @@ from torch.nn import functional
 
 from tests.pages.p09 import ADD
 from tests.simulate.cute_kernels import hello, stops_at_a_breakpoint
-from tests.stand_ins import H200, multiplied
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.kernels.ampere import fused
 from tutorlib.kernels.cpp import SILENT
-from tutorlib.kernels.ladder import AMPERE_RUNGS
 from tutorlib.kernels.layers import interleave
-from tutorlib.machine import device
 from tutorlib.measuring.results import all_sweep_results
-from tutorlib.notebook import fused_kernels, trials
+from tutorlib.notebook import fused_kernels
 from tutorlib.notebook.fused_kernels import show_fused_speeds, with_epilogue, with_gate
-from tutorlib.notebook.trials import compare_on_gpu, race, run_cpp, run_on_gpu
-
-GEMMS = {"one buffer": AMPERE_RUNGS[0].host, "two buffers": AMPERE_RUNGS[1].host}
+from tutorlib.notebook.trials import race, run_cpp, run_on_gpu
 
 
 @cute.kernel
@@ -74,18 +69,6 @@ class TestWithoutAGpu:
     def test_arguments_that_do_not_fit_are_refused_here_too(self):
         with pytest.raises(CompileFailed, match="parameters should be"):
             run_cpp(ADD, (1,), *zeros(8), 8)
-
-    def test_a_comparison_says_what_it_cannot_measure(self, capsys):
-        compare_on_gpu(GEMMS, sizes=(512,))
-        assert capsys.readouterr().out == "one buffer against two buffers: not measured: no GPU here\n"
-
-
-def test_a_comparison_has_a_line_for_each_size(monkeypatch, capsys):
-    monkeypatch.setattr(device, "gpu", lambda: H200)
-    measured = iter([multiplied((512,) * 3, 400.0), multiplied((512,) * 3, 200.0)])
-    monkeypatch.setattr(trials, "measure", lambda problem, launcher, shape: next(measured))
-    compare_on_gpu(GEMMS, sizes=(512,))
-    assert capsys.readouterr().out == ("512: one buffer 0.7 µs, two buffers 1.3 µs; one buffer is 2.000 × as fast\n")
 
 
 @pytest.mark.gpu("80")

@@ -138,9 +138,9 @@ def step_cycles(tile: BlockTile, cluster: Pair, sm: Sm) -> float:
 
 
 def repaired_cycles(tile: BlockTile, cluster: Pair, sm: Sm) -> float:
-    """The same, but the bytes that TMA writes, from wherever, delay the tensor cores alone."""
+    """The same, but the bytes that TMA writes, from wherever, delay the tensor cores alone; reads are a limit."""
     smem, written = step_bytes(tile, (1, 1))
-    return max(2 * prod(tile) / sm.flops + written / sm.l2_bytes, smem / sm.smem_bytes)
+    return max(2 * prod(tile) / sm.flops + written / sm.l2_bytes, (smem - written) / sm.smem_bytes)
 
 
 StepCycles = Callable[[BlockTile, Pair, Sm], float]

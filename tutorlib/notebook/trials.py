@@ -5,7 +5,9 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import combinations
+from functools import partial
+from itertools import chain, combinations
+from math import inf
 from statistics import mean, median
 from typing import TYPE_CHECKING
 
@@ -15,18 +17,18 @@ from tutorlib.compiling.cpp import compile_cpp
 from tutorlib.compiling.dsls import compile_cute, cute_arguments, refusals
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
+from tutorlib.draw.grid import DPI, Picture
+from tutorlib.draw.palette import INK, LINES, MARK
 from tutorlib.exercises.judges.hopper import Estimate, modeled
-from tutorlib.exercises.judges.hopper import model_errors as model_errors
 from tutorlib.kernels.cpp import Variant
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.machine import device
-from tutorlib.machine.features import MMA_SYNC, Feature
+from tutorlib.machine.features import MMA_SYNC
 from tutorlib.measuring.driver import load
-from tutorlib.measuring.launchers import CuteLauncher, HostLauncher
+from tutorlib.measuring.launchers import HostLauncher
 from tutorlib.measuring.results import SweepResults, stacks_of
-from tutorlib.measuring.timing import Measurement, within_noise
 from tutorlib.measuring.trusted import measure
-from tutorlib.models.hopper_gemm import Sm, count_waves
+from tutorlib.models.hopper_gemm import Sm, StepCycles, count_waves, divide, gemm_time, repaired_cycles
 from tutorlib.notebook.explain import simulate
 from tutorlib.notebook.measured import NBSP, Rows, show_ratio, show_sweep, size, tables
 from tutorlib.paths import DATA
@@ -135,23 +137,6 @@ def run_host(host: Callable[..., None], *tensors: "Tensor") -> None:
         print(finding.message)
 
 
-def compare_on_gpu(kernels: Mapping[str, Callable[..., None]], sizes: Sequence[int], needs: Feature = MMA_SYNC) -> None:
-    """Time two host functions gemm(a, b, c) at M = N = K = size, each in turn with cuBLAS; print a line for each size.
-
-    If the GPU lacks a feature that they need, a line says so. Raises WrongWhenTimed if a result is wrong, and
-    KernelFault.
-    """
-    first, second = kernels
-    if reason := device.why_not(needs):
-        print(f"{first} against {second}: not measured: {reason}")
-        return
-    problem = gemm("bf16")
-    for side in sizes:
-        a, b = (measure(problem, CuteLauncher(host, problem), (side,) * 3) for host in kernels.values())
-        times = f"{first} {a.median_us:.1f} µs, {second} {b.median_us:.1f} µs"
-        print(f"{side}: {times}; {first} is {show_faster(a, b)}")
-
-
 def compare_attention(kernels: "Mapping[str, Callable[..., None]]", shape: Shape) -> None:
     """Time causal host functions attention(q, k, v, o), each in turn with torch's; print a line for each.
 
@@ -166,12 +151,6 @@ def compare_attention(kernels: "Mapping[str, Callable[..., None]]", shape: Shape
     for name, host in kernels.items():
         timed = measure(problem, HostLauncher(host), shape, pairs=ATTENTION_PAIRS)
         print(f"{name}: {timed.median_us:,.0f} µs, {timed.rate}, {show_ratio(timed)} of {timed.baseline}")
-
-
-def show_faster(measured: Measurement, other: Measurement) -> str:
-    """ "1.024 × as fast", by what both are beside their baselines."""
-    faster = measured.ratio / other.ratio
-    return f"{faster:.3f} × as fast{', within noise' if within_noise(faster - 1, measured, other) else ''}"
 
 
 # Tile C++ ------------------------------------------------------------------------------------------------------------
@@ -242,7 +221,58 @@ def stream_k_pairs() -> list[tuple[HopperConfig, Shape, float]]:
     return pairs
 
 
+def show_steps(models: Mapping[str, StepCycles], rows: int = 128, least: int = 64) -> Picture:
+    """Cycles of a step: a dot for each kernel with tiles of `rows` × N × 64, a line for each model.
+
+    Without clusters, stream-K or split-K, with `least` steps or more, in over twice what device memory needs.
+    """
+    sm, columns, fig = Sm(), range(32, 257, 16), Picture(figsize=(9, 3.6), dpi=DPI, layout="constrained")
+    axes = fig.subplots()
+    for (name, step), color in zip(models.items(), (MARK, INK), strict=False):
+        axes.plot(columns, [step((rows, n, 64), (1, 1), sm) for n in columns], color=color, label=name)
+    for config, shape, us in chain(explored("h200"), explored("h200_unseen")):
+        m, n, k = shape
+        k_tiles, waves, _ = divide(config, m, n, k, sm)
+        made = config.tile[::2], config.cluster_blocks, config.stream_k, config.schedule
+        memory_us = gemm("bf16").bytes(shape) / sm.hbm_bytes
+        if made == ((rows, 64), 1, False, "cooperative") and waves * k_tiles >= least and us > 2 * memory_us:
+            axes.plot(config.tile[1], (us - sm.start) * sm.clock / (waves * k_tiles), ".", color=LINES[1], alpha=0.6)
+    axes.set(xlim=(28, 260), ylim=(0, 1500), xticks=columns[::2], xlabel=f"N of a tile of {rows}×N×64", ylabel="cycles")
+    axes.legend(frameon=False)
+    return fig
+
+
 FEW = 10  # configurations of page 16 timed at a shape: with fewer, it ranks nothing
+Timed = dict[Shape, list[tuple[HopperConfig, float]]]
+
+
+def in_space(record: str) -> Timed:
+    """Shapes at which at least FEW configurations of page 16's space were timed, and their times."""
+    timed: Timed = {}
+    for config, shape, us in explored(record):
+        made = config.schedule, config.tile[2], config.cluster_size <= 2, config.split_k in (1, 2, 4)
+        if made == ("cooperative", 64, True, True):
+            timed.setdefault(shape, []).append((config, us))
+    return {shape: found for shape, found in timed.items() if len(found) >= FEW}
+
+
+def show_ranks(record: str = "h200_random", most: int = 4) -> Picture | None:
+    """At each shape, configurations in the order of 16.2: how many times slower than the fastest; `most` are marked."""
+    if not (DATA / f"explored/{record}.jsonl.gz").exists():
+        return None
+    times: list[Estimate] = [partial(gemm_time, sm=sm, step=repaired_cycles) for sm in (Sm(), Sm(hbm_bytes=inf))]
+    timed, fig = in_space(record), Picture(figsize=(9, 2.8), dpi=DPI, layout="constrained")
+    for (mnk, found), axes in zip(timed.items(), fig.subplots(1, len(timed), sharey=True), strict=True):
+        ranked = sorted(found, key=lambda one: [round(time(one[0], *mnk), 1) for time in times])
+        slower = [us / min(us for _, us in found) for _, us in ranked]
+        axes.plot(range(1, len(slower) + 1), slower, ".", color=LINES[1])
+        axes.plot(range(1, most + 1), slower[:most], "o", color=MARK)
+        axes.set_yscale("log", base=2)
+        axes.yaxis.set_major_formatter("{x:.0f}")
+        axes.set_title(f"{by(mnk)}\nfirst {slower[0]:.2f}, best of {most} {min(slower[:most]):.2f}", fontsize=9)
+    fig.supxlabel("place in the model's order", fontsize=9)
+    fig.supylabel("time over the fastest's", fontsize=9)
+    return fig
 
 
 def show_ranking(models: Mapping[str, Estimate], most: int = 4) -> "DataFrame":
@@ -253,21 +283,16 @@ def show_ranking(models: Mapping[str, Estimate], most: int = 4) -> "DataFrame":
     """
     import pandas
 
-    timed: dict[Shape, list[tuple[HopperConfig, float]]] = {}
-    for config, shape, us in explored("h200_unseen"):
-        made = config.schedule, config.tile[2], config.cluster_size <= 2, config.split_k in (1, 2, 4)
-        if made == ("cooperative", 64, True, True):
-            timed.setdefault(shape, []).append((config, us))
+    timed = in_space("h200_unseen")
     rows: Rows = []
     for name, estimate in [("drawn at random", None), *models.items()]:
         slower: dict[int, list[float]] = {1: [], most: []}
         for shape, found in timed.items():
-            if len(found) >= FEW:
-                ranked = [us for _, us in sorted(found, key=lambda one: estimate(one[0], *shape) if estimate else 0)]
-                for first, losses in slower.items():
-                    drawn = [ranked[:first]] if estimate else combinations(ranked, first)
-                    losses.append(mean(map(min, drawn)) / min(ranked) - 1)
-        row = {"shapes": f"{len(slower[1])}", "first choice: median loss": f"{median(slower[1]):.1%}"}
+            ranked = [us for _, us in sorted(found, key=lambda one: estimate(one[0], *shape) if estimate else 0)]
+            for first, losses in slower.items():
+                drawn = [ranked[:first]] if estimate else combinations(ranked, first)
+                losses.append(mean(map(min, drawn)) / min(ranked) - 1)
+        row = {"shapes": f"{len(timed)}", "first choice: median loss": f"{median(slower[1]):.1%}"}
         for first, losses in slower.items():
             title = f"{'first choice' if first == 1 else f'best of {first}'}: 90th percentile"
             row[title] = f"{sorted(losses)[int(0.9 * len(losses))]:.1%}"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import pairwise
-from math import ceil
+from math import ceil, inf
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.answer import Served
@@ -26,7 +26,7 @@ from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
 from tutorlib.measuring.results import Point, known_sweeps
-from tutorlib.models.hopper_gemm import Sm, count_waves, gemm_time, repaired_cycles, step_bytes
+from tutorlib.models.hopper_gemm import Sm, gemm_time, repaired_cycles
 from tutorlib.problems.differences import by
 from tutorlib.problems.problem import Shape
 
@@ -82,20 +82,14 @@ def far_off(shape: Shape, config: HopperConfig, limit: float, page: bool = False
     return Flaw(f"for {by(shape)} the {whose} model expects {times} {shown(best)}.", Fail.SLOW)
 
 
-def asked_of_l2(config: HopperConfig, shape: Shape) -> int:
-    """Bytes for 64 columns of A and B, for all tiles of C, and those of a cluster that are outside."""
-    rows, columns = (shape[1], shape[0]) if config.transposed else shape[:2]
-    clusters, _ = count_waves(rows, columns, config.tile, config.cluster, 1)
-    return clusters * config.cluster_size * step_bytes((*config.tile[:2], 64), config.cluster)[1]
-
-
-def greedy(shape: Shape, config: HopperConfig, lean: HopperConfig) -> str:
-    """That it asks L2 for over a tenth more than another whose cost is equal; or ""."""
-    mine, least = (asked_of_l2(one, shape) for one in (config, lean))
+def tight(shape: Shape, config: HopperConfig, free: HopperConfig) -> str:
+    """That with device memory no limit it would take over a tenth longer than another whose cost is equal; or ""."""
+    (m, n, k), unlimited = shape, Sm(hbm_bytes=inf)
+    mine, least = (gemm_time(one, m, n, k, unlimited, repaired_cycles) for one in (config, free))
     if mine <= 1.1 * least:
         return ""
-    what = f"for {by(shape)} all blocks of {shown(config)} ask L2 for {mine:,} bytes in a step; at an equal cost"
-    return Flaw(f"{what} another configuration's ask for {least:,}.", Fail.SLOW)
+    what = f"for {by(shape)} {shown(config)} takes {mine:,.1f} µs without device memory's limit; at an equal cost"
+    return Flaw(f"{what} another configuration takes {least:,.1f} µs.", Fail.SLOW)
 
 
 LITTLE, MUCH = 8, 20  # K tiles: an SM's idle time where stream-K loses, and where it pays
@@ -273,14 +267,14 @@ class Chosen(Part):
     drawn: others, of which no answer can have a list.
     close: without a GPU a choice loses a point if the repaired model expects more than this times the course's choice
         for a timed shape, or for one of those `told`.
-    lean: shapes at which many configurations cost the same, and the one of them that asks L2 for the fewest bytes.
+    free: shapes at which device memory is the limit of many configurations, and one of them that has most to spare.
     """
 
     timed: tuple[Shape, ...]
     told: tuple[Shape, ...] = ()
     drawn: tuple[Shape, ...] = ()
     close: float
-    lean: tuple[tuple[Shape, HopperConfig], ...] = ()
+    free: tuple[tuple[Shape, HopperConfig], ...] = ()
 
     def choice(self, answer: Answer, shape: Shape) -> HopperConfig:
         """Raises WrongKind."""
@@ -294,8 +288,8 @@ class Chosen(Part):
         limits = dict.fromkeys(self.drawn, FAR_OFF) | dict.fromkeys(self.timed, FAR_OFF_TIMED)
         if what := next(filter(None, (far_off(shape, choices[shape], limits[shape]) for shape in limits)), ""):
             return wrong(what)
-        asking = (greedy(shape, self.choice(answer, shape), best) for shape, best in self.lean)
-        if what := next(filter(None, asking), ""):
+        ties = (tight(shape, self.choice(answer, shape), best) for shape, best in self.free)
+        if what := next(filter(None, ties), ""):
             return Verdict(points - 1, ("right, but " + what,))
         if not device.why_not(WGMMA):  # which tells more
             return None
