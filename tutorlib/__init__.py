@@ -55,8 +55,8 @@ NAMES = {  # module → its functions, classes, constants and submodules that pa
     "notebook.launches": "show_later_calls show_new_processes show_pairs show_stages",
     "notebook.measured": "show_costs show_figure show_ladder show_levers show_periods show_speeds show_sweep",
     "notebook.trials": (
-        "compare_attention compare_on_gpu model_errors race run_cpp run_host run_on_gpu show_findings"
-        " show_model show_ranking stream_k_pairs"
+        "compare_attention compare_on_gpu fetching model_errors run_cpp run_host run_on_gpu show_findings"
+        " show_model show_periods show_ranking stream_k_pairs"
     ),
     "problems.differences": "by",
     "simulate.cutile": "run",

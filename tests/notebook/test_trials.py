@@ -16,16 +16,14 @@ from tests.stand_ins import H200, multiplied
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.ampere import fused
-from tutorlib.kernels.cpp import SILENT
 from tutorlib.kernels.doubling import double
 from tutorlib.kernels.ladder import AMPERE_RUNGS
 from tutorlib.kernels.layers import interleave
 from tutorlib.machine import device
-from tutorlib.measuring.results import all_sweep_results
 from tutorlib.notebook import fused_kernels, trials
 from tutorlib.notebook.fused_kernels import show_fused_speeds, with_epilogue, with_gate
 from tutorlib.notebook.launches import compile_in_stages
-from tutorlib.notebook.trials import compare_on_gpu, race, run_cpp, run_on_gpu
+from tutorlib.notebook.trials import compare_on_gpu, run_cpp, run_on_gpu
 
 GEMMS = {"one buffer": AMPERE_RUNGS[0].host, "two buffers": AMPERE_RUNGS[1].host}
 
@@ -99,18 +97,6 @@ def test_a_page_with_a_gpu_runs_the_kernel():
     a, b, c = (torch.randn(1000, device="cuda") for _ in range(3))
     assert run_on_gpu(add, a, b, c, dynamic=True)
     assert c.equal(a + b)
-
-
-# Tile C++ ------------------------------------------------------------------------------------------------------------
-
-
-def test_a_race_is_what_the_compiler_says_beside_what_was_measured():
-    table = race({"nothing": SILENT}, "cpp_promises")
-    assert table.columns[0] == ("compiled for sm_90", "stack")
-    assert table.loc["nothing", ("compiled for sm_90", "stack")] == "0"
-    (h200,) = (swept for swept in all_sweep_results("cpp_promises") if swept.gpu == "NVIDIA H200")
-    measured = table.loc["nothing"].droplevel(0)["µs"]
-    assert measured == f"{h200.of_kernel('nothing')[0].measurement.median_us:,.1f}"
 
 
 # Epilogues as functions of torch -------------------------------------------------------------------------------------

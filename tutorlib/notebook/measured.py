@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 Rows = list[tuple[Any, dict[str, str]]]  # of a table: label, or a tuple of labels, and column → cell
 
 WIDE = 8  # columns: tables that have more of them than rows are shown turned
-NBSP = "\N{NO-BREAK SPACE}"  # an indentation that HTML keeps
 ROUGHLY = "≈"  # before a ratio that is too noisy to rely on
 NOTHING = "Nothing was measured yet: `tutor evidence {}` on a machine with a GPU does it."
 NOTES = {  # mark → its explanation, above a table that has it
