@@ -28,7 +28,7 @@ import cutlass.cute as cute
 import torch
 
 from tutorlib import (
-    TensorSpec, Timeline, check, compile_cute, show_fetches, show_ladder, show_periods, show_timeline,
+    TensorSpec, Timeline, check, compile_cute, show_fetches, show_ladder, show_limits, show_timeline,
 )  # fmt: skip
 from tutorlib.kernels.ampere import GemmConfig, Steps, main_loops as course, make_gemm
 
@@ -207,10 +207,10 @@ for name, loop, stages in (("10.2", course.single_buffer, 1), ("11.2", course.re
 # gain to issue the load right behind the barrier, which has freed its buffer?
 
 # %%
-periods = None
+limits = None
 with suppress(NotImplementedError):  # until you have written period
-    periods = show_periods(period)
-periods
+    limits = show_limits(period)
+limits
 
 # %% [markdown]
 # × is the gain over 10.2. With one buffer or two blocks, `period` is within 3% of the measured cycles; for 11.3 alone

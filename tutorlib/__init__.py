@@ -56,7 +56,7 @@ NAMES = {  # module → its functions, classes, constants and submodules that pa
     "notebook.measured": "show_costs show_figure show_ladder show_levers show_periods show_speeds show_sweep",
     "notebook.trials": (
         "compare_attention compare_on_gpu fetching model_errors run_cpp run_host run_on_gpu show_findings"
-        " show_model show_periods show_ranking stream_k_pairs"
+        " show_model show_limits show_ranking stream_k_pairs"
     ),
     "problems.differences": "by",
     "simulate.cutile": "run",

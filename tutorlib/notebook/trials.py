@@ -228,7 +228,7 @@ def cycles(swept: SweepResults, name: str, blocks: int) -> float:
     return (long - short) / 128 / blocks
 
 
-def show_periods(period: Callable[..., float]) -> "DataFrame | None":
+def show_limits(period: Callable[..., float]) -> "DataFrame | None":
     """Cycles for one more K tile: a load, the three limits of each loop, `period`, and as measured; × over 10.2's."""
 
     def rows(swept: SweepResults) -> Rows:
