@@ -182,7 +182,7 @@ check("11.3", register_pipeline)
 show_ladder("10.4", "11.2", "11.3")
 
 # %% [markdown]
-# This 11.2 has one barrier a tile. With two, three blocks on an SM take 990 cycles a tile instead of 1,044: two loads
+# This 11.2 has one barrier. With two, three blocks on an SM take 990 cycles a tile instead of 1,044: two loads
 # can be in flight. From three buffers on, one barrier allows that, so 11.3 asks for that loop.
 #
 # ## Where the rest of ×1.5 goes
