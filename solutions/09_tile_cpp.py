@@ -17,9 +17,9 @@
 # any tensor exists, so **you** state those facts in the source. A GEMM that states none is correct, but on an H200 it
 # runs at 5% of cuBLAS's speed; with the same facts it is as fast as in Python.
 #
-# Each answer is a Python function that returns C++ source. `check` compiles it with the `nvcc` of this course (13.4),
-# inspects the code, and runs it, or simulates it if there is no GPU. All you must install is a C++ compiler, which
-# nvcc uses as its preprocessor. No later page needs this one: skip it if you write no C++.
+# Each answer is a Python function that returns C++ source. `check` compiles it with the course's `nvcc` (13.4),
+# inspects the code, and runs it, or simulates it if there is no GPU. All you must install is a C++ compiler, nvcc's
+# preprocessor. No later page needs this one: skip it if you write no C++.
 #
 # > **After this page you can** write a tile kernel in C++, find in the compiler's remarks and its code which fact it
 # > lacks, and promise no more than is true.
@@ -33,38 +33,37 @@ import pandas
 import torch
 
 from tutorlib import (
-    BLOCK_SIZE, TENSOR_BUSY, TensorSpec, Timeline, check, compile_cpp, compile_cutile, race, run_cpp, show_sweep,
-    show_timeline,
+    TensorSpec, Timeline, check, compile_cpp, compile_cutile, fetching, run_cpp, show_sweep, show_timeline,
 )  # fmt: skip
-from tutorlib.kernels.cpp import PROMISES, SILENT, Variant
+from tutorlib.kernels.cpp import PROMISES
 
 # %% [markdown]
-# To see what these facts do, compile 07.1's kernel for rows of 8,192 bytes, then of 8,184, not a multiple of 16.
+# Compile 07.1's kernel for rows of 8,184 bytes, not a multiple of 16, then of 8,192.
 
 # %%
 from tutorlib.kernels.cutile import plain
 
-for k in (4096, 4092):
+for k in (4092, 4096):
     a, c = TensorSpec((4096, k), "bf16"), TensorSpec((4096, 4096), "bf16")
-    made = compile_cutile(plain, [a, a, c, 128, 128, 64], "sm_90")
-    by_tma = len(re.findall(r"cp\.async\.bulk\.tensor\S*\.global\.tile", made.ptx))
-    print(f"K = {k}: {by_tma} loads by TMA, {made.ptx.count('ld.global'):3} by threads")
+    in_python = compile_cutile(plain, [a, a, c, 128, 128, 64], "sm_90")
+    by_tma = len(re.findall(r"cp\.async\.bulk\.tensor\S*\.global\.tile", in_python.ptx))
+    print(f"K = {k}: {by_tma} loads by TMA, {in_python.ptx.count('ld.global'):3} by threads")
 
 # %% [markdown]
-# Without the fact about the stride, threads copy element by element: 128 loads each, in the code twice.
+# Without the fact about the stride, threads copy element by element: 128 loads each, in the code twice. A launch tests
+# strides for 16 bytes only: the compiler does not learn that 8,184 is a multiple of 8.
 #
 # ## A whole program
 #
 # - `__tile_global__` is the C++ counterpart of `@ct.kernel`. The parameters are plain pointers and numbers.
-# - A **`tensor_span`** is a pointer with a shape, `ct::extents`, row-major unless you say otherwise. In Python the
-#   array knew its shape; here you state it.
+# - A **`tensor_span`** is a pointer with a shape, `ct::extents`, row-major unless you say otherwise.
 # - A **`partition_view`** cuts the span into tiles of one `ct::shape`. `1024_ic` is a compile-time constant; tile sizes
 #   are powers of two here as well.
 # - `A.load_masked(i)` loads tile i and pads elements outside the span, with zeros by default. `C.store_masked(tile, i)`
 #   drops elements outside the span. With the plain `load` and `store` you promise that the tile is entirely inside the
 #   span; nothing verifies that.
 #
-# `<<<blocks, 1>>>` asks for **tile blocks** of 1 thread, but the compiler decides how many threads a block has. Saved
+# In `<<<blocks, 1>>>` the 1 is a formality: the compiler decides how many threads a **tile block** has. Saved
 # as `add.cu`, the program is built with `nvcc -std=c++20 --enable-tile -arch sm_90 -o add add.cu`. Here `run_cpp`
 # launches its kernel from Python. Later sources have only the kernel: the course adds lines 2 to 4, `<cuda_bf16.h>` and
 # `using bf16 = __nv_bfloat16;`.
@@ -170,16 +169,16 @@ check("09.1", first_gemm)
 #
 # ## The compiler's remarks
 #
-# Your kernel is correct for every size. Is it fast? For each load, store and mma the compiler emits a **remark** that
-# names the instruction it chose, or why it could not choose a better one. It needs no GPU. `compile_cpp` asks for
-# remarks with this command; outside of the course it prints them with the file and the line:
+# Your kernel is correct for every size. For each load, store and mma the compiler emits a **remark** that
+# names the instruction it chose, or why it could not choose a better one. `compile_cpp` asks for remarks with this
+# command, which needs no GPU:
 #
 #     nvcc -std=c++20 --enable-tile -arch sm_90 -tilecubin -lineinfo -Xtileiras --remarks=all -o gemm.cubin gemm.cu
 #
-# `SILENT` is a kernel like yours, which promises nothing:
+# `PROMISES` has kernels like yours, by what they promise. The first promises nothing:
 
 # %%
-print(compile_cpp(SILENT.source).remarked)
+print(compile_cpp(PROMISES["nothing"].source).remarked)
 
 # %% [markdown]
 # The mma uses tensor cores, but the loads do not use TMA: the threads load the elements into registers, then store them
@@ -191,10 +190,10 @@ print(compile_cpp(SILENT.source).remarked)
 #     a = ct::assume_aligned(a, 16_ic);
 #
 # It costs no instruction. If the promise is false, the kernel may read the wrong data or crash. With this promise for
-# a, b and c the remarks change. (`Variant` has the source of such a GEMM, with promises to choose from.)
+# a, b and c the remarks change:
 
 # %%
-print(compile_cpp(Variant(restrict=False, divisible=0).source).remarked)
+print(compile_cpp(PROMISES["aligned pointers"].source).remarked)
 
 # %% [markdown]
 # Still no TMA, now because of the *stride*. For TMA three things must be multiples of 16 bytes: the address of the
@@ -211,47 +210,37 @@ print(compile_cpp(Variant(restrict=False, divisible=0).source).remarked)
 # gives the loads to producer warps. `fetching` lists the waits and loads of their loop; *wait for it* waits at the
 # mbarrier of the load just issued.
 
-
 # %%
-def fetching(compiled):
-    """The loop of the warps that fetch tiles: its waits and loads, in order."""
-    _, *loops = compiled.ptx.split("setmaxnreg.dec")
-    if not loops:
-        return "no producer warps: all threads load"
-    shown, loading = [], ""
-    event = r"try_wait\S*\s+\S+ \[(\S+)\]|cp\.async\.bulk\.tensor\S*\.global\.tile.*?\}\], \[(\S+)\]"
-    for waits_at, completes in re.findall(event, loops[0]):
-        shown.append("load" if completes else "wait for it" if waits_at == loading else "wait for a free buffer")
-        loading = completes
-    return " → ".join(shown)
-
-
-made = compile_cpp(Variant(restrict=False).source)
+made = compile_cpp(PROMISES["+ multiples of 8"].source)
 print(made.remarked)
 print(f"{made.smem_bytes // 1024} KiB of shared memory: {fetching(made)}")
 
 # %% [markdown]
 # The kernel has room for five stages of 32 KiB and for the tile of C, but it waits until each load has arrived before
-# it issues the next. The lower loop in the picture waits only until a buffer is free. The picture is a model: a number
-# is a step, its two loads and their waits are drawn as one, and the ticks are chosen so that the percentages resemble
-# the 20.9 and 86.5 measured below. **Predict:** which fact about a, b and c does the compiler lack?
+# it issues the next. The lower loop in the picture waits only until a buffer is free. The picture is a model. A number
+# is a step along K, its two loads drawn as one. Its ticks come near what Nsight Compute counted: tensor cores busy for
+# 20.9% of the cycles, and for 86.5% in the faster kernel. **Predict:** which fact about a, b and c does the compiler
+# lack?
 
 # %%
 show_timeline(*(Timeline(5, latency=8, transfer=1, compute=2, tiles=8, one_by_one=slow) for slow in (True, False)))
 
 # %% [markdown]
 # C's memory could overlap with A's or B's. The third promise excludes it, a keyword after a pointer's type, as in
-# `const bf16* __restrict__ a`: while the kernel runs, memory that is accessed through this pointer is either never
-# written, or accessed through no other.  By this rule, which pointers need the keyword?
+# `const bf16* __restrict__ a`: while the kernel runs, memory accessed through this pointer is either never written, or
+# accessed only through it. By this rule, which pointers need the keyword?
 
 # %%
 for pointers in ("c", "ab", "abc"):
-    promised = re.sub(rf"bf16\* (?=[{pointers}],)", "bf16* __restrict__ ", Variant(restrict=False).source)
+    promised = re.sub(rf"bf16\* (?=[{pointers}],)", "bf16* __restrict__ ", PROMISES["+ multiples of 8"].source)
     print(f"__restrict__ on {pointers:3}: {fetching(compile_cpp(promised))}")
+print(f"07.1 in cuTile     : {fetching(in_python)}")
 
 # %% [markdown]
 # By the rule c alone suffices, or a and b: then no store to C can change A or B. This compiler needs all three. (In
 # fact no load needs to wait, because the only store follows the loop; the compiler does not use that.)
+#
+# cuTile always makes this promise: it compiles every launch as if no two arrays overlapped, without looking at them.
 #
 # **Exercise 09.2** (about 5 lines). Write `gemm()`, which returns `first_gemm()` with the promises that it needs; tiles
 # and launch stay. TMA carries every load and every store, and the loop that fetches tiles does not wait for a load that
@@ -276,20 +265,18 @@ check("09.2", gemm)
 # %% [markdown]
 # ## The value of each promise
 #
-# The table is for 4096³ in bf16. A "+" adds a promise to the line above; each of the three indented lines is the kernel
-# of the line "+ `__restrict__`" with one change. Nsight Compute counted two columns: *threads* is the block size,
-# *tensor* the percentage of an SM's cycles in which its tensor cores work. These are separate runs: the 4.04 of
-# *aligned pointers* does not fit its µs.
+# The table is for 4096³ in bf16. A "+" adds a promise to the line above; *multiples of 4 instead*
+# changes one of "+ `__restrict__`".
 
 # %%
-race(PROMISES, "cpp_promises", threads=BLOCK_SIZE, tensor=TENSOR_BUSY)
+show_sweep("cpp_promises")
 
 # %% [markdown]
 # Alone, `__restrict__` gains nothing, and alignment 8%: the threads still load elements of 2 bytes one by one.
 # Alignment and multiples of 8 together bring TMA, and `__restrict__` then makes the kernel four times as fast.
 #
 # Multiples of 4 are too weak for TMA, but let the threads copy 8 bytes at once by `cp.async`. That kernel is 2.5 times
-# as fast as TMA without a pipeline. At 4096³, which cuts no tile, masks cost nothing; compile-time sizes gain nothing.
+# as fast as TMA without a pipeline. It is also right at K = 4092: there C++ can state a fact that Python does not pass.
 #
 # ## The same kernels in both languages
 #
@@ -316,8 +303,8 @@ for size in ("4096", "8192"):
 pandas.DataFrame(columns, index=list(rungs))
 
 # %% [markdown]
-# No rung differs by more than 2% of cuBLAS's speed: with the same facts the language hardly matters. Both fall to 6% of
-# cuBLAS's speed where the accumulators spill, and both pass cuBLAS only with 256×256 over two CTAs at 8192.
+# No rung differs by more than 2% of cuBLAS's speed: with the same three facts the language hardly matters. Both fall to
+# 6% of cuBLAS's speed where the accumulators spill, and both pass cuBLAS only with 256×256 over two CTAs at 8192.
 #
 # ## A kernel of your own
 #
@@ -363,15 +350,33 @@ print(made.remarked)
 print(fetching(made))
 
 # %% [markdown]
-# A's rows and B's rows are m and n elements long, so these are the strides; k is only the number of rows. On the H200
-# it took 191 µs, 09.2 (in a noisy run) 200; we do not know why. A tile of 64×128 takes two loads by TMA, which copies
-# rows of at most 128 bytes into a swizzled tile.
+# A's rows and B's rows are m and n elements long, so these are the strides; k is only the number of rows. A tile of
+# 64×128 takes two loads by TMA, which copies rows of at most 128 bytes into a swizzled tile.
+#
+# ## A promise that is false
+#
+# At K = 68, as at 4,092, rows are a multiple of 8 bytes, not of 16. **Predict:** which kernel is wrong, and from which
+# row of A on?
+
+# %%
+a, b = (torch.randn(128, 68, device=place).bfloat16() for _ in range(2))
+for promise in ("  multiples of 4 instead", "+ __restrict__"):
+    print(f"{promise.strip()}:")
+    c = torch.full((128, 128), torch.nan, device=place).bfloat16()
+    try:
+        if run_cpp(PROMISES[promise].source, (1, 1), a, b, c, 128, 128, 68):
+            print("C is right:", torch.allclose(c.float(), a.float() @ b.float().mT, rtol=0.01, atol=0.1))
+    except Exception as error:  # of the driver, which may refuse the launch
+        print(error)
+
+# %% [markdown]
+# Row 1 begins at byte 136. No copy of 16 bytes, by a thread or by TMA, can begin there.
 #
 # ## What to remember
 #
 # - The compiler can use only facts that it can prove or that you promise: aligned pointers, row strides in multiples of
 #   16 bytes, and memory that no other pointer writes. TMA needs the first two; without the third there is no pipeline.
-# - Nothing checks a promise.
+# - Nothing checks a promise. cuTile makes the third one for you.
 # - The compiler's remarks name the instruction for each load, store and mma, or the reason for a slower one.
 #
 # Next: [10](10_gemm_baseline.ipynb).

@@ -11,7 +11,7 @@
 # The GEMM of notebook 10 loads a tile, waits, computes, and loads the next one. While a block loads, it multiplies
 # nothing; while it multiplies, none of its loads is in flight. This page gives shared memory a second buffer, so that
 # the next tile arrives while this one is multiplied. Then it does the same one level closer to the tensor cores, with
-# registers. The first picture promises ×1.5, an H200 gives ×1.11 and then ×1.07 more; a model explains part of the gap.
+# registers. The first picture promises ×1.5, an H200 gives ×1.11 and then ×1.07 more; a model shows what limits it.
 #
 # > **After this page you can** predict the time of a pipeline from its parts, for one block on an SM and for several,
 # > write a double-buffered loop and say which barriers it needs, fetch registers ahead across the end of a tile, and
@@ -28,7 +28,7 @@ import cutlass.cute as cute
 import torch
 
 from tutorlib import (
-    TensorSpec, Timeline, all_sweep_results, check, compile_cute, disassemble, show_fetches, show_ladder, show_timeline,
+    TensorSpec, Timeline, check, compile_cute, show_fetches, show_ladder, show_limits, show_timeline,
 )  # fmt: skip
 from tutorlib.kernels.ampere import GemmConfig, Steps, main_loops as course, make_gemm
 
@@ -63,8 +63,8 @@ show_timeline(*(Timeline(2, latency=4, transfer=2, compute=3, tiles=6, at_once=a
 # two barriers, a buffer goes through latency, transfer and arithmetic before the next load into it, and in that time
 # each of the SM's blocks computes as many tiles as it has buffers.
 #
-# **Exercise 11.1** (about 1 line). Complete `period`: the round with one barrier a tile, divided by the number of tiles
-# that a block computes in it. A block has `stages` buffers, at least two.
+# **Exercise 11.1** (about 1 line). Complete `period`. With one barrier, how many ticks pass from a load's issue to the
+# barrier for its tile, and how many tiles does the block compute meanwhile? A block has at least two buffers, `stages`.
 
 
 # %%
@@ -176,88 +176,55 @@ check("11.3", register_pipeline)
 
 # %% [markdown]
 # A barrier orders accesses to shared memory, so no compiler may move an `ldmatrix` ahead of it: only you can place that
-# fetch among the mmas. The 11.2 measured here has one barrier a tile. ± is the spread within a run: page 10's run of
-# the same day has 0.488 for 10.4.
+# fetch among the mmas. ± is the spread within one run; runs differ by more.
 
 # %%
 show_ladder("10.4", "11.2", "11.3")
 
 # %% [markdown]
+# This 11.2 has one barrier. With two, three blocks on an SM take 990 cycles a tile instead of 1,044: two loads
+# can be in flight. From three buffers on, one barrier allows that, so 11.3 asks for that loop.
+#
 # ## Where the rest of ×1.5 goes
 #
-# On an H200 the parts have other lengths than in the pictures. We measured them with main loops that do only some of a
-# tile's parts. The numbers are clock cycles that an SM takes for one more K tile: the time at K = 12,288 minus that at
-# 4,096, so that launch and epilogue cancel. Two of these loops only compute, on a tile that is loaded once: *fetched as
-# needed* like 11.2, *fetched ahead* like 11.3. In 10.2's loop the compiler moves fetches ahead, so more mmas follow its
-# last ldmatrix, but waiting operands take registers. (11.2 has as many registers with two barriers as with one.)
+# On an H200 the parts have other lengths than in the pictures. Loops that do only some of them measure each, in an SM's
+# clock cycles for one more K tile. A load takes 1,350 cycles, 589 of them the transfer; the arithmetic, fetched ahead
+# as in 11.3, takes 760, and 939 if the loop also issues copies, never waiting for them.
+#
+# Registers limit how many blocks share an SM:
 
 # %%
-for name, loop, stages in (("10.2", course.single_buffer, 1), ("11.2", course.refilled_at_once, 2)):
+for name, loop, stages in (("10.2", course.single_buffer, 1), ("11.2", course.refilled_at_once, 2),
+                           ("11.3", course.multistage, 2)):  # fmt: skip
     made = compile_cute(make_gemm(GemmConfig(stages=stages), loop), [TensorSpec((4096, 4096), "bf16")] * 3, "sm_90")
-    after = disassemble(made.cubin).rsplit("LDSM", 1)[1].count("HMMA")
-    fit = 65536 // (128 * made.registers)
-    print(f"{name}: {after} of 128 mmas after the last ldmatrix; {made.registers} registers, {fit} blocks on an SM")
+    print(f"{name}: {made.registers} registers a thread, {65536 // (128 * made.registers)} blocks on an SM")
 
 # %% [markdown]
-# Another loop fetches ahead and issues copies, for which it never waits. The column *beside copies* is `period`
-# with the time of that loop as the arithmetic.
+# 10.2 counts as *fetched ahead*: the compiler moves its fetches. 11.3 waits for a tile, multiplies one more K block,
+# and then issues the next load, so its round includes a quarter of the arithmetic.
+#
+# **Predict:** with two blocks on an SM, which limits 11.3: the round, the arithmetic, or the transfer? What would it
+# gain to issue the load right behind the barrier, which has freed its buffer?
 
 # %%
-NEEDED, AHEAD = "arithmetic, fetched as needed", "arithmetic, fetched ahead"
-BESIDE = f"{AHEAD}, and copies"
-LOOPS = (  # name, blocks on an SM, stages, barriers, the arithmetic, the part of it that the round waits for
-    ("one buffer", 1, 1, 2, [AHEAD, AHEAD], 0),  # nothing runs beside a lone block's arithmetic
-    ("two buffers, fetched ahead", 1, 2, 1, [AHEAD, BESIDE], 1 / 4),
-    ("one buffer", 2, 1, 2, [AHEAD, BESIDE], 0),
-    ("two buffers, one barrier", 3, 2, 1, [NEEDED], 0),
-    ("two buffers, two barriers", 3, 2, 2, [NEEDED], 0),
-    ("two buffers, fetched ahead", 2, 2, 1, [AHEAD, BESIDE], 1 / 4),
-)
-
-
-def cycles(swept, name, blocks):
-    """Cycles for one more K tile, by the clock that the SMs counted; K has 192 tiles or 64."""
-    took = {p.measurement.shape: p.measurement for p in swept.of_kernel(name)}
-    long, short = (took[1408 * blocks, 1536, k] for k in (12288, 4096))
-    return (long.median_us * long.counted_mhz - short.median_us * short.counted_mhz) / 128 / blocks
-
-
+limits = None
 with suppress(NotImplementedError):  # until you have written period
-    for swept in all_sweep_results("gemm_parts"):
-        transfer = cycles(swept, "loads, 3 in flight", 1)
-        latency = cycles(swept, "loads, 1 in flight", 1) - transfer
-        print(f"{swept.gpu}, cycles for a K tile: latency {latency:.0f}, transfer {transfer:.0f}")
-        for part, most in {NEEDED: 3, AHEAD: 2, BESIDE: 2}.items():
-            took = (f"{cycles(swept, part, n):,.0f} with {n}" for n in range(1, most + 1))
-            print(f"{part}:", ", ".join(took), "blocks on an SM")
-        print(f"{'loop':28}blocks       measured         period  beside copies")
-        for loop, blocks, stages, barriers, arithmetic, held in LOOPS:
-            takes = [cycles(swept, loop, blocks)]
-            for compute in (cycles(swept, part, blocks) for part in arithmetic):
-                takes.append(period(blocks, stages, latency + held * compute, transfer, compute, barriers))
-            if loop == "one buffer":
-                before = takes
-            gains = (f"{new:,.0f} ×{old / new:.2f}" for old, new in zip(before, takes, strict=False))
-            print(f"{loop:28}{blocks:6}", *(f"{gain:>14}" for gain in gains))
+    limits = show_limits(period)
+limits
 
 # %% [markdown]
-# Gains are over the last row *one buffer*. For a lone block with one, the model is within 3%. For 11.3 with two blocks,
-# ×1.5 shrinks in four steps:
+# × is the gain over 10.2. With one buffer or two blocks, `period` is within 3% of the measured cycles; for 11.3 alone
+# on an SM it is 5% low.
 #
-# | gain | why |
-# |---|---|
-# | ×1.50 | in the first picture, latency + transfer is twice the arithmetic: (6 + 3) / 2 = 4.5 ticks become 3 |
-# | ×1.39 | on the H200 it is 1.78 times: (1,350 + 760) / 2 = 1,055 cycles become 760 |
-# | ×1.37 | 11.3's round includes a quarter of the arithmetic, one K block: (1,350 + 760 / 4) / 2 = 770 |
-# | ×1.22 | beside copies, for reasons not measured, the arithmetic takes 939 cycles: 1,145 become 939 |
-# | ×1.18 | measured: 1,137 become 961 |
+# In the first picture latency + transfer is twice the arithmetic, so a second buffer turns (6 + 3) / 2 ticks into 3:
+# ×1.5. Here it turns (1,350 + 939) / 2 cycles into 939: ×1.22. With two blocks the arithmetic limits 11.3, and an
+# earlier load would not help; by the model, a lone block goes from 1,587 to 1,350 cycles.
 #
-# 11.3 waits for a tile, multiplies that K block, and then issues the next load. The load could come first, since the
-# barrier has freed its buffer; we did not time this.
+# Beside copies the arithmetic takes a quarter longer. Both need shared memory, which moves 128 bytes a cycle: a tile's
+# fetches read 64 KiB (four warps, each 64 rows of A and of B) in 512 cycles, its copies write 32 KiB in 256. Together
+# that is as long as the arithmetic alone.
 #
-# For 11.2 with three blocks, ×1.39 becomes ×1.28, because it fetches as needed (822 cycles): while a warp waits for a
-# fetch, its tensor core is idle unless another block has work. Measured: ×1.15 with two barriers and ×1.09 with one;
-# the rest, and why two are faster, is unexplained. We timed no loop with copies for 11.2.
+# 11.2 fetches as needed: while a warp waits for a fetch, its tensor core is idle unless another block has work.
 #
 # ## Your kernel
 #
@@ -279,6 +246,7 @@ with suppress(NotImplementedError):  # until you have written period
 # |---|---|
 # | `cute.copy(atom, source, target)` | one cp.async of 16 bytes, of tensors of shape (8,) |
 # | `SmemAllocator().allocate_tensor(BFloat16, layout, byte_alignment=128)` | shared memory |
+# | `cute.arch.cp_async_commit_group()` | groups this thread's copies since the last; an empty one counts |
 # | `dot(x, y)` | the sum of the products of two tensors of shape (8,), in fp32 |
 
 
@@ -330,8 +298,7 @@ check("11.4", matvec)
 # %% [markdown]
 # A thread that reads only its own copies needs no barrier. In the GEMM, ldmatrix hands each thread copies of others.
 #
-# On a GPU, here is its rate beside torch's. An H200 gave 3.97 and 4.24 of its datasheet's 4.8 TB/s; the cause of the
-# difference is open.
+# On a GPU, here is its rate beside torch's. An H200 gave 3.97 and 4.24 of its datasheet's 4.8 TB/s.
 
 # %%
 from cutlass.cute.runtime import from_dlpack
@@ -360,7 +327,7 @@ else:
 #
 # - A second buffer turns *load, wait, compute* into *issue the next load, compute this tile*.
 # - At best, a tile takes as long as the slowest of three: its arithmetic, its transfer, and its share of a buffer's
-#   round. All blocks on the SM share the round.
+#   round. With n blocks on an SM, n times as many tiles fit in a round.
 # - The barrier that says *the data has arrived* also says *the buffer of the tile before is free*.
 #
 # ## Test yourself
@@ -378,8 +345,8 @@ else:
 #
 # </details>
 #
-# <details><summary>3. Notebook 13 gives 11.3's loop a third buffer. Two blocks on an SM took 956 cycles for a tile, a
-# block alone 984. Why does only the lone block gain much?</summary>
+# <details><summary>3. Notebook 13 gives 11.3's loop a third buffer. In the last table's run, two blocks on an SM then
+# took 956 cycles for a tile, a block alone 984. Why does only the lone block gain much?</summary>
 #
 # With two buffers it took 1,670 cycles, limited by its round. A third halves its share of the round, and the arithmetic
 # beside copies becomes the limit. Two blocks had nearly reached it before.

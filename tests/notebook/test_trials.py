@@ -11,12 +11,10 @@ from tests.pages.p09 import ADD
 from tests.simulate.cute_kernels import hello, stops_at_a_breakpoint
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.kernels.ampere import fused
-from tutorlib.kernels.cpp import SILENT
 from tutorlib.kernels.layers import interleave
-from tutorlib.measuring.results import all_sweep_results
 from tutorlib.notebook import fused_kernels
 from tutorlib.notebook.fused_kernels import show_fused_speeds, with_epilogue, with_gate
-from tutorlib.notebook.trials import race, run_cpp, run_on_gpu
+from tutorlib.notebook.trials import run_cpp, run_on_gpu
 
 
 @cute.kernel
@@ -76,18 +74,6 @@ def test_a_page_with_a_gpu_runs_the_kernel():
     a, b, c = (torch.randn(1000, device="cuda") for _ in range(3))
     assert run_on_gpu(add, a, b, c, dynamic=True)
     assert c.equal(a + b)
-
-
-# Tile C++ ------------------------------------------------------------------------------------------------------------
-
-
-def test_a_race_is_what_the_compiler_says_beside_what_was_measured():
-    table = race({"nothing": SILENT}, "cpp_promises")
-    assert table.columns[0] == ("compiled for sm_90", "stack")
-    assert table.loc["nothing", ("compiled for sm_90", "stack")] == "0"
-    (h200,) = (swept for swept in all_sweep_results("cpp_promises") if swept.gpu == "NVIDIA H200")
-    measured = table.loc["nothing"].droplevel(0)["µs"]
-    assert measured == f"{h200.of_kernel('nothing')[0].measurement.median_us:,.1f}"
 
 
 # Epilogues as functions of torch -------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from tests.pages.change import Change
 from tests.pages.table import Base
 from tutorlib.course.answers import load_answers
-from tutorlib.kernels.cpp import Variant
+from tutorlib.kernels.cpp import PROMISES, Variant
 
 ADD = """
 __tile_global__ void vector_add(const float* a, const float* b, float* c, int n) {
@@ -16,7 +16,7 @@ __tile_global__ void vector_add(const float* a, const float* b, float* c, int n)
     C.store_masked(A.load_masked(i) + B.load_masked(i), i);
 }
 """
-FIRST = Variant(restrict=False, aligned=False, divisible=0).source
+FIRST = PROMISES["nothing"].source
 PROMISING = Variant().source
 GRADIENT = str(load_answers("09_tile_cpp")["09.3"]())
 

@@ -439,25 +439,56 @@ def mma_sync_alone() -> dict[str, Any]:
 def parts_of_a_tile() -> dict[str, tuple[int, Callable[[Steps], None], Problem]]:
     """Name → stages, a main loop with some of a tile's parts, and the product that it computes."""
 
-    def arithmetic(ahead: bool, copies: bool = False) -> Callable[[Steps], None]:
+    def arithmetic(copies: bool) -> Callable[[Steps], None]:
         @cute.jit
         def loop(steps: Steps) -> None:
             load_first(steps)
             for k_tile in cutlass.range(steps.k_tiles, unroll=1):
-                if cutlass.const_expr(not ahead):
-                    cute.arch.sync_threads()
                 if cutlass.const_expr(copies):
                     steps.load(k_tile, 1)
                     cute.arch.cp_async_commit_group()
                 for k_block in cutlass.range_constexpr(steps.k_blocks):
-                    if cutlass.const_expr(ahead and k_block + 1 == steps.k_blocks):
+                    if cutlass.const_expr(k_block + 1 == steps.k_blocks):
                         cute.arch.sync_threads()
-                    steps.fetch((k_block + ahead) % steps.k_blocks, 0)
+                    steps.fetch((k_block + 1) % steps.k_blocks, 0)
                     steps.multiply(k_block)
             if cutlass.const_expr(copies):
                 cute.arch.cp_async_wait_group(0)
 
         return loop
+
+    @cute.jit
+    def needed_beside_copies(steps: Steps) -> None:
+        """11.2's loop, but it copies the same tile again and again, and never waits for the copies."""
+        steps.load(0, 1)
+        load_first(steps)
+        for k_tile in range(steps.k_tiles):
+            cute.arch.cp_async_wait_group(7)  # of none in flight; with it and the branch, no fetch is moved ahead
+            cute.arch.sync_threads()
+            if k_tile + 1 < steps.k_tiles:
+                steps.load(0, (k_tile + 1) % 2)
+            cute.arch.cp_async_commit_group()
+            for k_block in cutlass.range_constexpr(steps.k_blocks):
+                steps.fetch(k_block, k_tile % 2)
+                steps.multiply(k_block)
+
+    @cute.jit
+    def load_at_the_barrier(steps: Steps) -> None:
+        """11.3's loop, but the load of a tile is issued right behind the barrier that frees its buffer."""
+        load_first(steps)
+        steps.load(1, 1)
+        cute.arch.cp_async_commit_group()
+        for k_tile in range(steps.k_tiles):
+            for k_block in cutlass.range_constexpr(steps.k_blocks - 1):
+                steps.fetch(k_block + 1, k_tile % 2)
+                steps.multiply(k_block)
+            cute.arch.cp_async_wait_group(0)
+            cute.arch.sync_threads()
+            steps.fetch(0, (k_tile + 1) % 2)
+            if k_tile + 2 < steps.k_tiles:
+                steps.load(k_tile + 2, k_tile % 2)
+            cute.arch.cp_async_commit_group()
+            steps.multiply(steps.k_blocks - 1)
 
     @cute.jit
     def loads(steps: Steps) -> None:
@@ -469,19 +500,16 @@ def parts_of_a_tile() -> dict[str, tuple[int, Callable[[Steps], None], Problem]]
 
     nothing = replace(GEMM, reference=lambda a, b: torch.zeros(len(a), len(b), dtype=a.dtype, device=a.device))
     return {
-        "mma.sync alone": (1, multiply_alone, repeated()),
-        "arithmetic, fetched as needed": (1, arithmetic(ahead=False), repeated(64)),
-        "arithmetic, fetched ahead": (1, arithmetic(ahead=True), repeated(64)),
-        "arithmetic, fetched ahead, and copies": (2, arithmetic(ahead=True, copies=True), repeated(64)),
+        "arithmetic, fetched as needed, and copies": (2, needed_beside_copies, repeated(64)),
+        "arithmetic, fetched ahead": (1, arithmetic(copies=False), repeated(64)),
+        "arithmetic, fetched ahead, and copies": (2, arithmetic(copies=True), repeated(64)),
+        "two buffers, fetched ahead, load at the barrier": (2, load_at_the_barrier, GEMM),
         **{f"loads, {n} in flight{of}": (n, loads, nothing) for of in ("", ", tiles of 32") for n in (1, 2, 3)},
     }
 
 
 def gemm_parts() -> Sweep:
-    """Notebook 11's model: a tile's parts, and whole main loops, with one, two and three blocks on each SM of an H200.
-
-    The time of a tile is the difference of two K over the difference of their tiles.
-    """
+    """Notebook 11's model: a tile's parts, and whole main loops, with one to three blocks on each SM of an H200."""
     loops = {
         "one buffer": (1, single_buffer, GEMM),
         "two buffers, two barriers": (2, refilled_at_once, GEMM),

@@ -36,21 +36,17 @@ class Variant:
 
     tile: (M, N, K) of one step. aligned, divisible: what the kernel promises of pointers and of sizes.
     group: rows of tiles that are computed together; 0 for a plain 2-D grid. persistent: blocks stay for many tiles.
-    occupancy, warps, ctas: hints to the compiler; 0 where it decides. sizes: M, N and K where they are compiled in,
-    else ().
+    warps, ctas: hints to the compiler; 0 where it decides.
     """
 
     tile: tuple[int, int, int] = (128, 128, 64)
     restrict: bool = True
     aligned: bool = True
     divisible: int = 8
-    masked: bool = True
     group: int = 0
     persistent: bool = False
-    occupancy: int = 0
     warps: int = 0
     ctas: int = 0
-    sizes: Shape | tuple[()] = ()
 
     def grid(self, shape: Shape) -> LaunchGrid:
         down, across = tiles(shape[0], self.tile[0]), tiles(shape[1], self.tile[1])
@@ -59,28 +55,21 @@ class Variant:
         return (down * across,) if self.group else (down, across)
 
     @property
-    def hint(self) -> str:
-        """The line in front of the kernel, "" where it has no hint."""
-        names = {"occupancy": self.occupancy, "num_worker_warps_per_cta": self.warps, "num_cta_in_cga": self.ctas}
-        given = ", ".join(f"{name}={value}" for name, value in names.items() if value)
-        return f"[[ cutile::hint(0, {given}) ]]" if given else ""
-
-    @property
     def source(self) -> str:
+        names = {"num_worker_warps_per_cta": self.warps, "num_cta_in_cga": self.ctas}
+        given = ", ".join(f"{name}={value}" for name, value in names.items() if value)
         tm, tn, tk = self.tile
-        m, n, k = (f"ct::integral_constant<{size}>{{}}" for size in self.sizes) if self.sizes else "mnk"
         restrict = "__restrict__ " if self.restrict else ""
-        masked = "_masked" if self.masked else ""
         promises = [f"{p} = ct::assume_aligned({p}, 16_ic);" for p in "abc"] if self.aligned else []
         promises += [f"{s} = ct::assume_divisible({s}, {self.divisible}_ic);" for s in "mnk"] if self.divisible else []
         one_tile = f"""\
 auto acc = ct::zeros<ct::tile<float, ct::shape<{tm}, {tn}>>>();
 for (int step : ct::irange(0, (k + {tk - 1}) / {tk})) {{
-    auto x = A.load{masked}(i, step);
-    auto y = B.load{masked}(j, step);
+    auto x = A.load_masked(i, step);
+    auto y = B.load_masked(j, step);
     acc = ct::mma(x, ct::transpose(y), acc);
 }}
-C.store{masked}(ct::element_cast<bf16>(acc), i, j);"""
+C.store_masked(ct::element_cast<bf16>(acc), i, j);"""
         remapped = f"""\
 int first = block / ({self.group} * across) * {self.group};
 int height = down - first < {self.group} ? down - first : {self.group};
@@ -95,42 +84,35 @@ int i = first + block % ({self.group} * across) % height, j = block % ({self.gro
         else:
             body = f"int i = ct::bid().x, j = ct::bid().y;\n{one_tile}"
         return f"""\
-{self.hint}
+{f"[[ cutile::hint(0, {given}) ]]" if given else ""}
 __tile_global__ void gemm(const bf16* {restrict}a, const bf16* {restrict}b, bf16* {restrict}c, int m, int n, int k) {{
 {" ".join(promises)}
-auto A = ct::partition_view{{ct::tensor_span{{a, ct::extents{{{m}, {k}}}}}, ct::shape{{{tm}_ic, {tk}_ic}}}};
-auto B = ct::partition_view{{ct::tensor_span{{b, ct::extents{{{n}, {k}}}}}, ct::shape{{{tn}_ic, {tk}_ic}}}};
-auto C = ct::partition_view{{ct::tensor_span{{c, ct::extents{{{m}, {n}}}}}, ct::shape{{{tm}_ic, {tn}_ic}}}};
+auto A = ct::partition_view{{ct::tensor_span{{a, ct::extents{{m, k}}}}, ct::shape{{{tm}_ic, {tk}_ic}}}};
+auto B = ct::partition_view{{ct::tensor_span{{b, ct::extents{{n, k}}}}, ct::shape{{{tn}_ic, {tk}_ic}}}};
+auto C = ct::partition_view{{ct::tensor_span{{c, ct::extents{{m, n}}}}, ct::shape{{{tm}_ic, {tn}_ic}}}};
 {body}
 }}"""
 
 
 BENCH = (4096, 4096, 4096)
-SILENT = Variant(restrict=False, aligned=False, divisible=0)
 
-# What each promise is worth: "+" adds to the line above, and the last three change one thing in "+ __restrict__".
+# What each promise is worth: "+" adds to the line above, and the last changes one thing in "+ __restrict__".
 PROMISES = {
-    "nothing": SILENT,
+    "nothing": Variant(restrict=False, aligned=False, divisible=0),
     "__restrict__ alone": Variant(aligned=False, divisible=0),
     "aligned pointers": Variant(restrict=False, divisible=0),
     "+ multiples of 8": Variant(restrict=False),
     "+ __restrict__": Variant(),
     "  multiples of 4 instead": Variant(divisible=4),
-    "  without masks": Variant(masked=False),
-    "  sizes compiled in": Variant(divisible=0, sizes=BENCH),
 }
 WIDE, SQUARE = (128, 256, 64), (256, 256, 64)
 WAYS = {  # from there to cuBLAS
     "2-D grid": Variant(),
     "strips": Variant(group=8),
-    "strips, 2 blocks per SM": Variant(group=8, occupancy=2),
     "strips, 128×256": Variant(group=8, tile=WIDE),
     "strips, 128×256, 8 warps": Variant(group=8, tile=WIDE, warps=8),
     "persistent": Variant(group=8, persistent=True),
-    "persistent, 128×256, 8 warps": Variant(group=8, persistent=True, tile=WIDE, warps=8),
     "persistent, 256×256, 2 CTAs": Variant(group=8, persistent=True, tile=SQUARE, warps=8, ctas=2),
-    "  in strips of 4": Variant(group=4, persistent=True, tile=SQUARE, warps=8, ctas=2),
-    "  steps of 128": Variant(group=8, persistent=True, tile=(256, 256, 128), warps=8, ctas=2),
 }
 
 

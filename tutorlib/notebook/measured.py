@@ -34,7 +34,6 @@ Rows = list[tuple[Any, dict[str, str]]]  # of a table: label, or a tuple of labe
 
 WIDE = 8  # columns: tables that have more of them than rows are shown turned
 TICK = 256  # cycles, as in `show_attention`
-NBSP = "\N{NO-BREAK SPACE}"  # an indentation that HTML keeps
 ROUGHLY = "≈"  # before a ratio that is too noisy to rely on
 NOTHING = "Nothing was measured yet: `tutor evidence {}` on a machine with a GPU does it."
 NOTES = {  # mark → its explanation, above a table that has it

@@ -2,17 +2,17 @@
 
 import gzip
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from itertools import chain, combinations
-from math import inf
+from math import inf, nan
 from statistics import mean, median
 from typing import TYPE_CHECKING
 
-from tutorlib.checking.cpp import INSPECTED, wrong_parameters
-from tutorlib.compiling.compiled import LaunchGrid
+from tutorlib.checking.cpp import wrong_parameters
+from tutorlib.compiling.compiled import Compiled, LaunchGrid
 from tutorlib.compiling.cpp import compile_cpp
 from tutorlib.compiling.dsls import compile_cute, cute_arguments, refusals
 from tutorlib.compiling.errors import CompileFailed
@@ -20,7 +20,6 @@ from tutorlib.compiling.spec import TensorSpec
 from tutorlib.draw.grid import DPI, Picture
 from tutorlib.draw.palette import INK, LINES, MARK
 from tutorlib.exercises.judges.hopper import Estimate, modeled
-from tutorlib.kernels.cpp import Variant
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC
@@ -30,7 +29,7 @@ from tutorlib.measuring.results import SweepResults, stacks_of
 from tutorlib.measuring.trusted import measure
 from tutorlib.models.hopper_gemm import Sm, StepCycles, count_waves, divide, gemm_time, repaired_cycles
 from tutorlib.notebook.explain import simulate
-from tutorlib.notebook.measured import NBSP, Rows, show_ratio, show_sweep, size, tables
+from tutorlib.notebook.measured import Rows, show_ratio, size, tables
 from tutorlib.paths import DATA
 from tutorlib.problems.attention import attention_problem
 from tutorlib.problems.catalogue import gemm
@@ -156,30 +155,15 @@ def compare_attention(kernels: "Mapping[str, Callable[..., None]]", shape: Shape
 # Tile C++ ------------------------------------------------------------------------------------------------------------
 
 
-def race(sources: "Mapping[str, str | Variant]", sweep: str, **counters: str) -> "DataFrame":
-    """Each source compiled for Hopper, and beside it the measurements of a sweep on each GPU.
-
-    sources: title → source; the sweep's points have these names. counters: as `show_sweep` takes them.
-    If nothing was measured, it prints a line that says so. Raises CompileFailed.
-    """
-    import pandas
-
-    texts = {title: source if isinstance(source, str) else source.source for title, source in sources.items()}
-    with ThreadPoolExecutor() as pool:
-        compiled = dict(zip(texts, pool.map(lambda text: compile_cpp(text, INSPECTED), texts.values()), strict=True))
-    resources = {
-        title: {
-            "stack": f"{made.stack_bytes:,}",
-            "loads by": "TMA" if "cp.async.bulk.tensor" in made.instructions else "threads",
-        }
-        for title, made in compiled.items()
-    }
-    measured = show_sweep(sweep, **counters)
-    both = {f"compiled for {INSPECTED}": pandas.DataFrame.from_dict(resources, orient="index")}
-    if measured is not None:
-        both |= {gpu: measured[gpu] for gpu in dict.fromkeys(measured.columns.get_level_values(0))}
-    table = pandas.concat(both, axis="columns").fillna("")
-    return table.rename(index=lambda title: title.replace("  ", 2 * NBSP))
+def fetching(compiled: Compiled) -> str:
+    """The loop of the warps that fetch tiles by TMA: its waits and loads, in order."""
+    _, *loops = compiled.ptx.split("setmaxnreg.dec")
+    event = r"try_wait\S*\s+\S+ \[(\S+)\]|cp\.async\.bulk\.tensor\S*\.global\.tile.*?\}\], \[(\S+)\]"
+    shown, loading = list[str](), ""
+    for waits_at, completes in re.findall(event, loops[0] if loops else ""):
+        shown.append("load" if completes else "wait for it" if waits_at == loading else "wait for a free buffer")
+        loading = completes
+    return " → ".join(shown) or "no producer warps: all threads load"
 
 
 # Models of the Hopper GEMM's time beside measurements ---------------------------------------------------------------
@@ -199,6 +183,50 @@ def show_model(name: str, estimate: Estimate, most: int | None = None) -> "DataF
         return found
 
     return tables(name, rows)
+
+
+AHEAD, TWO = "arithmetic, fetched ahead", "two buffers, fetched ahead"
+BESIDE, NEEDED = f"{AHEAD}, and copies", "arithmetic, fetched as needed, and copies"
+LOOPS = (  # loop, name in the sweep, blocks on an SM, stages, barriers, arithmetic, the part of it in a buffer's round
+    ("10.2", "one buffer", 1, 1, 2, AHEAD, 1),  # nothing runs beside a lone block's arithmetic
+    ("11.3", TWO, 1, 2, 1, BESIDE, 1 / 4),
+    ("11.3, load at the barrier", f"{TWO}, load at the barrier", 1, 2, 1, BESIDE, 0),
+    ("10.2", "one buffer", 2, 1, 2, BESIDE, 1),
+    ("11.3", TWO, 2, 2, 1, BESIDE, 1 / 4),
+    ("11.3, load at the barrier", f"{TWO}, load at the barrier", 2, 2, 1, BESIDE, 0),
+    ("11.2, one barrier", "two buffers, one barrier", 3, 2, 1, NEEDED, 0),
+    ("11.2, two barriers", "two buffers, two barriers", 3, 2, 2, NEEDED, 1),
+)
+
+
+def cycles(swept: SweepResults, name: str, blocks: int) -> float:
+    """Cycles for one more K tile on an SM, by the clock that it counted; K has 64 tiles or 192. nan if not timed."""
+    timed = (p.measurement for p in swept.of_kernel(name) if p.measurement.shape[0] == 1408 * blocks)
+    short, long = [one.median_us * (one.counted_mhz or nan) for one in timed] or (nan, nan)
+    return (long - short) / 128 / blocks
+
+
+def show_limits(period: Callable[..., float]) -> "DataFrame | None":
+    """Cycles for one more K tile: a load, the three limits of each loop, `period`, and as measured; × over 10.2's."""
+
+    def rows(swept: SweepResults) -> Rows:
+        found: Rows = []
+        before = nan, nan
+        load, transfer = (cycles(swept, f"loads, {n} in flight", 1) for n in (1, 3))
+        for loop, name, blocks, stages, barriers, arithmetic, held in LOOPS:
+            compute, measured = cycles(swept, arithmetic, blocks), cycles(swept, name, blocks)
+            share = (load + held * compute) / (stages - 2 + barriers) / blocks
+            latency = load - transfer + (held * compute if barriers == 1 else 0)
+            if share == share and measured == measured:  # all was timed
+                took = period(blocks, stages, latency, transfer, compute, barriers), measured
+                before = took if loop == "10.2" else before
+                row = {"round": f"{share:,.0f}", "arithmetic": f"{compute:,.0f}", "transfer": f"{transfer:,.0f}"}
+                for column, old, new in zip(("period", "measured"), before, took, strict=True):
+                    row[column] = f"{new:,.0f} ×{old / new:.2f}"
+                found.append(((loop, str(blocks)), row))
+        return found
+
+    return tables("gemm_parts", rows, ("loop", "blocks on an SM"))
 
 
 def explored(name: str) -> Iterator[tuple[HopperConfig, Shape, float]]:
