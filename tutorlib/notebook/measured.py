@@ -209,47 +209,6 @@ def speed_rows(swept: SweepResults) -> Rows:
     return [*rows.items()]
 
 
-def show_periods(period: Callable[[float, int, int, float, float], float]) -> "DataFrame":
-    """Cycles for a K tile of 128×128 tiles, one block on an SM, by a model and measured; and each stage's gain.
-
-    period takes the cycles of a K block's arithmetic, the K blocks of a tile, the tiles in flight, and the delays of
-    every other load. *alike*: a load's delay is that of 64 columns without the transfer of those that it lacks.
-    *half lines*: of two loads the first has the delay of 64, the second one that fits two stages.
-    """
-    parts, depth = (all_sweep_results(name)[0] for name in ("gemm_parts", "gemm_depth"))
-
-    def cycles(swept: SweepResults, name: str, k: int) -> float:
-        """Of the kernel with one block on each SM, by the clock that the SMs counted."""
-        timed = (point.measurement for point in swept.of_kernel(name))
-        return next(m.median_us * (m.counted_mhz or 0) for m in timed if m.shape[0] < 1500 and m.shape[2] == k)
-
-    def of_a_tile(name: str) -> float:
-        return (cycles(parts, name, 12288) - cycles(parts, name, 4096)) / (192 - 64)
-
-    slow, transfer = of_a_tile("loads, 1 in flight"), of_a_tile("loads, 3 in flight")
-    block, whole = of_a_tile("arithmetic, fetched ahead, and copies") / 4, "three buffers, fetched ahead"
-    once = cycles(parts, whole, 4096) - 64 * of_a_tile(whole)  # launch, prologue, epilogue
-    rows: Rows = []
-    for k in (64, 32):
-        took = [(cycles(depth, f"128×128×{k}, {ahead + 1} stages", 8192) - once) * k / 8192 for ahead in (1, 2, 3, 4)]
-        alike = slow - transfer * (1 - k / 64)
-        fast = slow if k == 64 else 2 * (took[0] - block) - slow
-        before: dict[str, float] = {}
-        for ahead, measured in enumerate(took, 1):
-            now = {
-                "alike": period(block, k // 16, ahead, alike, alike),
-                "half lines": period(block, k // 16, ahead, slow, fast),
-                "measured": measured,
-            }
-            cells = {name: f"{new:,.0f} (×{before.get(name, new) / new:.2f})" for name, new in now.items()}
-            rows.append(((f"128×128×{k}", f"{ahead + 1} stages"), cells))
-            before = now
-    for ahead, expected in (1, (slow + fast) / 2), (2, slow / 2):
-        alone = of_a_tile(f"loads, {ahead} in flight, tiles of 32") / 2
-        print(f"Loads alone, 128×128×32, {ahead} in flight: {alone:,.0f} cycles a tile; by half lines {expected:,.0f}.")
-    return table(rows)
-
-
 def show_levers(name: str = "hopper_levers", time: Callable[..., float] | None = None) -> "DataFrame | None":
     """A sweep's levers as a tree: speed as a fraction of the baseline's at each size, and the gain over the parent row.
 
