@@ -143,9 +143,9 @@ for swept in all_sweep_results("copy_in_flight"):
     print(f"Little's law: at {steps[0]:.2f} µs, {max(rates) / 1e6:.2f} TB/s need {knee:.0f} KiB on each SM.")
 
 # %% [markdown]
-# Below the **knee**, bandwidth grows with the bytes in flight. Above it, memory delivers no more: further bytes wait in
-# a queue, and the latency grows instead. The last line computes the knee from the first row's step, when memory is
-# almost idle. Under load the latency is longer, so a copy needs somewhat more.
+# At first bandwidth grows with the bytes in flight. From the **knee**, here 24 KiB, memory delivers no more: twice the
+# bytes take twice as long. The last line applies the law to the first row's step, when memory is almost idle. Under load
+# requests wait for each other, so steps grow long before the knee, and a copy needs three times as many bytes.
 #
 # ## Rung 3: 128 bits at a time
 #

@@ -182,14 +182,14 @@ check("11.3", register_pipeline)
 show_ladder("10.4", "11.2", "11.3")
 
 # %% [markdown]
-# This 11.2 has one barrier. With two, three blocks on an SM take 990 cycles a tile instead of 1,044: two loads
-# can be in flight. From three buffers on, one barrier allows that, so 11.3 asks for that loop.
+# This 11.2 has one barrier. With two, three blocks on an SM take 982 cycles a tile instead of 1,037: two loads can be in
+# flight. From three buffers on, one barrier allows that, so 11.3 asks for that loop.
 #
 # ## Where the rest of ×1.5 goes
 #
 # On an H200 the parts have other lengths than in the pictures. Loops that do only some of them measure each, in an SM's
-# clock cycles for one more K tile. A load takes 1,350 cycles, 589 of them the transfer; the arithmetic, fetched ahead
-# as in 11.3, takes 760, and 939 if the loop also issues copies, never waiting for them.
+# clock cycles for one more K tile. A load takes 1,356 cycles, 593 of them the transfer; the arithmetic, fetched ahead
+# as in 11.3, takes 770, and 962 if the loop also issues copies, never waiting for them.
 #
 # Registers limit how many blocks share an SM:
 
@@ -213,12 +213,12 @@ with suppress(NotImplementedError):  # until you have written period
 limits
 
 # %% [markdown]
-# × is the gain over 10.2. With one buffer or two blocks, `period` is within 3% of the measured cycles; for 11.3 alone
-# on an SM it is 5% low.
+# × is the gain over the last 10.2 above. `period` is within 6% of the measured cycles, but 10% low for a lone block that
+# loads at the barrier.
 #
 # In the first picture latency + transfer is twice the arithmetic, so a second buffer turns (6 + 3) / 2 ticks into 3:
-# ×1.5. Here it turns (1,350 + 939) / 2 cycles into 939: ×1.22. With two blocks the arithmetic limits 11.3, and an
-# earlier load would not help; by the model, a lone block goes from 1,587 to 1,350 cycles.
+# ×1.5. Here, with two blocks, it turns (1,356 + 925) / 2 cycles into 925: ×1.23, and ×1.17 was measured. The arithmetic
+# limits 11.3 now, so a load at the barrier gains nothing. A lone block, limited by its round, gains 11%.
 #
 # Beside copies the arithmetic takes a quarter longer. Both need shared memory, which moves 128 bytes a cycle: a tile's
 # fetches read 64 KiB (four warps, each 64 rows of A and of B) in 512 cycles, its copies write 32 KiB in 256. Together
@@ -346,9 +346,9 @@ else:
 # </details>
 #
 # <details><summary>3. Notebook 13 gives 11.3's loop a third buffer. In the last table's run, two blocks on an SM then
-# took 956 cycles for a tile, a block alone 984. Why does only the lone block gain much?</summary>
+# took 946 cycles for a tile, a block alone 987. Why does only the lone block gain much?</summary>
 #
-# With two buffers it took 1,670 cycles, limited by its round. A third halves its share of the round, and the arithmetic
+# With two buffers it took 1,676 cycles, limited by its round. A third halves its share of the round, and the arithmetic
 # beside copies becomes the limit. Two blocks had nearly reached it before.
 #
 # </details>

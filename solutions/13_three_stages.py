@@ -24,8 +24,8 @@ import cutlass.cute as cute
 import torch
 
 from tutorlib import (
-    A100, H100, TensorSpec, Timeline, blocks_per_sm as fit, check, compile_cute, disassemble, show_figure, show_periods,
-    show_speeds, show_sweep, show_timeline, show_tvs, story,
+    A100, H100, TensorSpec, Timeline, blocks_per_sm as fit, check, compile_cute, show_figure, show_periods, show_speeds,
+    show_sweep, show_timeline, show_tvs, story,
 )  # fmt: skip
 from tutorlib.kernels.ampere import GemmConfig, Steps, main_loops as course, make_gemm
 
@@ -187,31 +187,24 @@ show_speeds("gemm_depth")
 
 # %% [markdown]
 # In the first column each block is alone on its SM. Notebook 11 measured the parts of a K tile of 64. A load takes
-# 1,350 cycles, 588 of them transfer, and the arithmetic beside copies 947. After the wait one of four K blocks, 237
-# cycles, is multiplied before the next load is issued. So with two stages a K tile takes 1,350 + 237 cycles. With more,
-# the tiles in flight share this time, until the arithmetic is the limit.
-#
-# A K tile of 32 has half the arithmetic and half the transfer: the column *alike*. But its rows of 64 bytes are half a
-# line, and `LTC128B` in a copy's machine code (SASS) asks L2 to fetch the whole line. So in *half lines* one tile waits
-# for memory as long as a tile of 64, and the next one finds its bytes in L2; that delay is fitted to the first row of
-# 32. Two or more tiles in flight share the slow one's delay.
+# 1,356 cycles, 593 of them transfer, and the arithmetic beside copies 962. After the wait one of four K blocks, 240
+# cycles, is multiplied before the next load is issued. So with two stages a K tile takes 1,356 + 240 cycles. With more,
+# the tiles in flight share this time, until the arithmetic is the limit. A K tile of 32 has half the arithmetic, and the
+# count assumes half the transfer.
 
 
 # %%
-def period(block, k_blocks, ahead, first, second):
-    """Cycles for a K tile, with `ahead` in flight. block: of a K block's arithmetic; first, second: delays of loads."""
-    delay = (first + second) / 2 if ahead == 1 else max(first, second)
+def period(block, k_blocks, ahead, delay):
+    """Cycles for a K tile, with `ahead` in flight. block: of a K block's arithmetic; delay: of a load."""
     return max(k_blocks * block, (delay + block) / ahead)
 
 
-sass = disassemble(compiled.cubin)  # of the last row above: 128×128×32
-print(f"{sass.count('LTC128B')} of {sass.count('LDGSTS')} copies in the SASS have LTC128B")
 show_periods(period)
 
 # %% [markdown]
-# *Alike* promises ×2.00 for the third stage of 128×128×32, and ×1.50 was measured. *Half lines* says ×1.47; all its
-# gains are within 10% of the measured ones. Its periods are up to 14% too short. Each part was measured alone: the
-# loads without arithmetic, the arithmetic without waiting.
+# (×: the gain by the row's last stage.) For K tiles of 64 the count is within 8% of the measured cycles. A K tile of 32
+# is not half of one of 64: with two stages it takes fewer cycles than counted, with more stages more. So the third
+# stage gains ×1.50, not ×2.00, and the fourth still ×1.42. Where tiles are short along K, measure.
 #
 # In the second column of the speeds K is only four tiles of 64. Two stages load one of the four before the loop, three
 # load two: the third gains 8% even beside another block. The fourth leaves one block on an SM where there were two.
@@ -297,7 +290,7 @@ check("13.3", m_major)
 
 # %% [markdown]
 # The kernel now takes an operand that those of the earlier pages refuse. Here are its instructions beside those of the
-# kernel for a K-major A, and the times of both with two K tiles:
+# kernel for a K-major A, and the speeds of both for two lengths of a K tile:
 
 # %%
 for name, order, part in ("K-major", (1, 0), {}), ("M-major", (0, 1), {"a": m_major}):
@@ -306,7 +299,8 @@ for name, order, part in ("K-major", (1, 0), {}), ("M-major", (0, 1), {"a": m_ma
 show_sweep("gemm_majors")
 
 # %% [markdown]
-# Both have the same instructions in the same order; those ldmatrix that fetch A have `.trans`.
+# Both have the same instructions in the same order; those ldmatrix that fetch A have `.trans`. With K tiles of 32 the
+# M-major A costs 6%, with 64 nothing: for such an A take 128×256×64.
 #
 # ## What to remember
 #

@@ -504,7 +504,7 @@ def parts_of_a_tile() -> dict[str, tuple[int, Callable[[Steps], None], Problem]]
         "arithmetic, fetched ahead": (1, arithmetic(copies=False), repeated(64)),
         "arithmetic, fetched ahead, and copies": (2, arithmetic(copies=True), repeated(64)),
         "two buffers, fetched ahead, load at the barrier": (2, load_at_the_barrier, GEMM),
-        **{f"loads, {n} in flight{of}": (n, loads, nothing) for of in ("", ", tiles of 32") for n in (1, 2, 3)},
+        **{f"loads, {n} in flight": (n, loads, nothing) for n in (1, 2, 3)},
     }
 
 
@@ -519,7 +519,7 @@ def gemm_parts() -> Sweep:
     }
     candidates = []
     for name, (stages, loop, problem) in (parts_of_a_tile() | loops).items():
-        config = GemmConfig((128, 128, 32 if name.endswith("of 32") else 64), stages=stages)
+        config = GemmConfig(stages=stages)
         launcher = CuteLauncher(make_gemm(config, loop), problem)
         candidates.append(Candidate(name, launcher, config.smem_bytes, problem=problem))
     shapes = tuple((1408 * blocks, 1536, k) for blocks in (1, 2, 3) for k in (12288, 4096))

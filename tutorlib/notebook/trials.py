@@ -229,12 +229,11 @@ def show_limits(period: Callable[..., float]) -> "DataFrame | None":
     return tables("gemm_parts", rows, ("loop", "blocks on an SM"))
 
 
-def show_periods(period: Callable[[float, int, int, float, float], float]) -> "DataFrame":
-    """Cycles for a K tile of 128×128 tiles, one block on an SM, by a model and measured; and each stage's gain.
+def show_periods(period: Callable[[float, int, int, float], float]) -> "DataFrame":
+    """Cycles for a K tile, one block of 128×128 on an SM, by a model and measured; the gain by each row's last stage.
 
-    period takes the cycles of a K block's arithmetic, the K blocks of a tile, the tiles in flight, and the delays of
-    every other load. *alike*: a load's delay is that of 64 columns without the transfer of those that it lacks.
-    *half lines*: of two loads the first has the delay of 64, the second one that fits two stages.
+    period takes the cycles of a K block's arithmetic, the K blocks of a tile, the tiles in flight, and a load's delay:
+    that of 64 columns, without the transfer of those that the tile lacks.
     """
     parts, depth = (all_sweep_results(name)[0] for name in ("gemm_parts", "gemm_depth"))
 
@@ -243,27 +242,19 @@ def show_periods(period: Callable[[float, int, int, float, float], float]) -> "D
         timed = (point.measurement for point in swept.of_kernel(name))
         return next(m.median_us * (m.counted_mhz or nan) for m in timed if m.shape[0] < 1500 and m.shape[2] == k)
 
-    slow, transfer = (cycles(parts, f"loads, {n} in flight", 1) for n in (1, 3))
+    delay, transfer = (cycles(parts, f"loads, {n} in flight", 1) for n in (1, 3))
     block, three = cycles(parts, BESIDE, 1) / 4, "three buffers, fetched ahead"
     once = whole(parts, three, 4096) - 64 * cycles(parts, three, 1)  # launch, prologue, epilogue
     rows: Rows = []
     for k in (64, 32):
-        took = [(whole(depth, f"128×128×{k}, {ahead + 1} stages", 8192) - once) * k / 8192 for ahead in (1, 2, 3, 4)]
-        alike = slow - transfer * (1 - k / 64)
-        fast = slow if k == 64 else 2 * (took[0] - block) - slow
         before: dict[str, float] = {}
-        for ahead, measured in enumerate(took, 1):
-            now = {
-                "alike": period(block, k // 16, ahead, alike, alike),
-                "half lines": period(block, k // 16, ahead, slow, fast),
-                "measured": measured,
-            }
+        for ahead in (1, 2, 3, 4):
+            took = (whole(depth, f"128×128×{k}, {ahead + 1} stages", 8192) - once) * k / 8192
+            counted = period(block, k // 16, ahead, delay - transfer * (1 - k / 64))
+            now = {"counted": counted, "measured": took}
             cells = {name: f"{new:,.0f} (×{before.get(name, new) / new:.2f})" for name, new in now.items()}
             rows.append(((f"128×128×{k}", f"{ahead + 1} stages"), cells))
             before = now
-    for ahead, expected in (1, (slow + fast) / 2), (2, slow / 2):
-        alone = cycles(parts, f"loads, {ahead} in flight, tiles of 32", 1) / 2
-        print(f"Loads alone, 128×128×32, {ahead} in flight: {alone:,.0f} cycles a tile; by half lines {expected:,.0f}.")
     return table(rows)
 
 
