@@ -139,13 +139,13 @@ for swept in all_sweep_results("copy_in_flight"):
         rates.append(2 * rows * columns / point.measurement.median_us)  # bytes in a µs
         steps.append(bytes_in_flight / rates[-1])  # µs
         print(f"{point.name:>6} {steps[-1]:6.2f} µs {rates[-1] / 1e6:6.2f} TB/s", "█" * round(rates[-1] / 5e4))
-    knee = steps[0] * max(rates) / sms / 1024
-    print(f"Little's law: at {steps[0]:.2f} µs, {max(rates) / 1e6:.2f} TB/s need {knee:.0f} KiB on each SM.")
+    needed = steps[0] * max(rates) / sms / 1024
+    print(f"Little's law: at {steps[0]:.2f} µs, {max(rates) / 1e6:.2f} TB/s need {needed:.0f} KiB on each SM.")
 
 # %% [markdown]
 # At first bandwidth grows with the bytes in flight. From the **knee**, here 24 KiB, memory delivers no more: twice the
-# bytes take twice as long. The last line applies the law to the first row's step, when memory is almost idle. Under load
-# requests wait for each other, so steps grow long before the knee, and a copy needs three times as many bytes.
+# bytes take twice as long. The last line applies the law to the first row's step, when memory is almost idle. Under
+# load requests wait for each other, so steps grow long before the knee, and a copy needs three times as many bytes.
 #
 # ## Rung 3: 128 bits at a time
 #

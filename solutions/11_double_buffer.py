@@ -182,8 +182,8 @@ check("11.3", register_pipeline)
 show_ladder("10.4", "11.2", "11.3")
 
 # %% [markdown]
-# This 11.2 has one barrier. With two, three blocks on an SM take 982 cycles a tile instead of 1,037: two loads can be in
-# flight. From three buffers on, one barrier allows that, so 11.3 asks for that loop.
+# This 11.2 has one barrier. With two, three blocks on an SM take 982 cycles a tile instead of 1,037: two loads can be
+# in flight. From three buffers on, one barrier allows that, so 11.3 asks for that loop.
 #
 # ## Where the rest of ×1.5 goes
 #
@@ -213,8 +213,8 @@ with suppress(NotImplementedError):  # until you have written period
 limits
 
 # %% [markdown]
-# × is the gain over the last 10.2 above. `period` is within 6% of the measured cycles, but 10% low for a lone block that
-# loads at the barrier.
+# × is the gain over the last 10.2 above. `period` is within 6% of the measured cycles, but 10% low for a lone block
+# that loads at the barrier.
 #
 # In the first picture latency + transfer is twice the arithmetic, so a second buffer turns (6 + 3) / 2 ticks into 3:
 # ×1.5. Here, with two blocks, it turns (1,356 + 925) / 2 cycles into 925: ×1.23, and ×1.17 was measured. The arithmetic

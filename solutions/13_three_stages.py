@@ -189,8 +189,8 @@ show_speeds("gemm_depth")
 # In the first column each block is alone on its SM. Notebook 11 measured the parts of a K tile of 64. A load takes
 # 1,356 cycles, 593 of them transfer, and the arithmetic beside copies 962. After the wait one of four K blocks, 240
 # cycles, is multiplied before the next load is issued. So with two stages a K tile takes 1,356 + 240 cycles. With more,
-# the tiles in flight share this time, until the arithmetic is the limit. A K tile of 32 has half the arithmetic, and the
-# count assumes half the transfer.
+# the tiles in flight share this time, until the arithmetic is the limit. A K tile of 32 has half the arithmetic, and
+# the count assumes half the transfer.
 
 
 # %%
