@@ -91,10 +91,10 @@ for k in (64, 1024):
         print(f"K = {k:4}, {name:11} {(c - exact).norm() / exact.norm():.1e}")
 
 # %% [markdown]
-# One product keeps three decimal digits at either K. With three, the additions dominate, not the cast: on an H200 their
-# error was about 3 times that of fp32 at K = 64, and almost 50 times at K = 1024. (Without a GPU, the cell shows
-# neither.) A likely reason: tensor cores truncate a sum where fp32 units round it. Each truncation brings the sum
-# nearer to 0, so the errors add up. The speed at 4096³, beside cuBLAS's tf32:
+# One product keeps three decimal digits at either K. With three, on an H200, the error was about 3.5 times that of fp32
+# at K = 64, and almost 50 times at K = 1024. (Without a GPU, the cell shows neither.) It grows with K, so the additions
+# dominate, not the cast. A likely reason: tensor cores truncate a sum where fp32 units round it. Each truncation brings
+# the sum nearer to 0, so errors add up. The speed at 4096³, beside cuBLAS's tf32:
 
 # %%
 show_sweep("tile_fp32").iloc[1:]
@@ -155,7 +155,7 @@ check("08.2", partial_products)
 show_sweep("split_k")
 
 # %% [markdown]
-# Each launch alone:
+# Each launch alone. *zeros* clears the fp32 matrix, *atomic* multiplies and adds, *convert* rounds the sums to bf16:
 
 # %%
 for swept in all_sweep_results("split_k"):
@@ -164,16 +164,16 @@ for swept in all_sweep_results("split_k"):
 
 # %% [markdown]
 # 8 parts are best: 4.9 times as fast as 1 part, not 8 times. Their first pass takes 53.0 µs, about as long as cuBLAS's
-# whole GEMM, so the second pass, 11.2 µs, is nearly all of the gap to cuBLAS. It reads 8 · 512 · 512 · 4 bytes, 8.4 MB,
-# at only 0.75 TB/s. An eighth of these bytes (1 part) takes 5.0 µs: about 4 µs are a kernel's start and end, whatever
-# it reads.
+# whole GEMM. The second pass takes 11.2 µs, about the gap to cuBLAS. Up to 8 parts it takes about 4 µs, probably to
+# start and end, and 0.9 µs for each part.
 #
-# With 16 parts an SM still executes 128 steps, but as two blocks, one after the other. So start with the largest number
-# of parts for which parts × tiles ≤ SMs, and time fewer.
+# With 16 parts an SM still executes 128 steps, but as two blocks, one after the other: the first pass takes 8 µs longer
+# than with 8. The second pass takes 15 µs longer. So start with the largest number of parts for which parts × tiles ≤
+# SMs, and time fewer.
 #
 # By default, atomic additions lose all of the gain. They are `acq_rel`: each of a thread's 128 additions also orders
 # the memory accesses around it. Sums need no order: with `memory_order=ct.MemoryOrder.RELAXED` the kernel takes 70 µs
-# in place of 305, still more than two passes.
+# in place of 305, still more than both passes together.
 #
 # This is a good place to stop.
 #
@@ -303,9 +303,9 @@ show_sweep("tile_fp8", to_SMs=TO_SMS).iloc[[1, 2, 3, 6, 7, 8, -1]]
 
 # %% [markdown]
 # In tiles of 128×256, a sixth of the work is padding. Tiles of 64×256 pad no rows, but load 1.47 GB. Slabs that start
-# from 0 spill, and load 2.37 GB. With a run-time zero nothing spills: 819 MB, as computed above, and 0.88. What is left
-# is waiting for loads: a deeper pipeline brings the kernel to 0.97, whether it comes from latency hints or from stores
-# that leave it the shared memory. cuBLASLt loads more, and is 3% faster.
+# from 0 spill, and load 2.37 GB. With a run-time zero nothing spills: the kernel loads 819 MB, as computed above, and
+# reaches 0.88 of cuBLASLt's speed. A deeper pipeline brings it to 0.97, whether it comes from latency hints or from
+# stores that leave it the shared memory. cuBLASLt loads more, and is 3% faster.
 #
 # ## What to remember
 #

@@ -50,8 +50,8 @@ for k in (4092, 4096):
     print(f"K = {k}: {by_tma} loads by TMA, {in_python.ptx.count('ld.global'):3} by threads")
 
 # %% [markdown]
-# Without the fact about the stride, threads copy element by element: 128 loads each, in the code twice. A launch tests
-# strides for 16 bytes only: the compiler does not learn that 8,184 is a multiple of 8.
+# Without the fact about the stride, threads copy element by element: 128 loads in a step, twice in the code. A launch
+# tests strides for 16 bytes only: the compiler does not learn that 8,184 is a multiple of 8.
 #
 # ## A whole program
 #
@@ -217,10 +217,9 @@ print(f"{made.smem_bytes // 1024} KiB of shared memory: {fetching(made)}")
 
 # %% [markdown]
 # The kernel has room for five stages of 32 KiB and for the tile of C, but it waits until each load has arrived before
-# it issues the next. The lower loop in the picture waits only until a buffer is free. The picture is a model. A number
-# is a step along K, its two loads drawn as one. Its ticks come near what Nsight Compute counted: tensor cores busy for
-# 20.9% of the cycles, and for 86.5% in the faster kernel. **Predict:** which fact about a, b and c does the compiler
-# lack?
+# it issues the next. The lower loop in the picture waits only until a buffer is free. The picture is a model: a number
+# is a step along K, its two loads drawn as one. In it the tensor cores compute for 22% and 91% of the time; Nsight
+# Compute counted 20.9% and 86.5% for such kernels. **Predict:** which fact about a, b and c does the compiler lack?
 
 # %%
 show_timeline(*(Timeline(5, latency=8, transfer=1, compute=2, tiles=8, one_by_one=slow) for slow in (True, False)))
@@ -370,13 +369,14 @@ for promise in ("  multiples of 4 instead", "+ __restrict__"):
         print(error)
 
 # %% [markdown]
-# Row 1 begins at byte 136. No copy of 16 bytes, by a thread or by TMA, can begin there.
+# On the H200 the kernel that promises multiples of 8 ran without an error, but its C was wrong. A's row 1 begins at
+# byte 136. No copy of 16 bytes, by a thread or by TMA, can begin there.
 #
 # ## What to remember
 #
 # - The compiler can use only facts that it can prove or that you promise: aligned pointers, row strides in multiples of
 #   16 bytes, and memory that no other pointer writes. TMA needs the first two; without the third there is no pipeline.
-# - Nothing checks a promise. cuTile makes the third one for you.
+# - Nothing checks a promise. cuTile makes the third for you.
 # - The compiler's remarks name the instruction for each load, store and mma, or the reason for a slower one.
 #
 # Next: [10](10_gemm_baseline.ipynb).

@@ -10,7 +10,7 @@
 # # 20 · Compile once
 #
 # Notebooks 05 to 19 were about GPU time; this one is about host time, which every launch costs. The first call of a
-# kernel compiles it. The cost of a later call depends on what you keep; it often takes longer than the kernel runs.
+# kernel compiles it. The cost of a later call depends on what you keep, and often exceeds the kernel's time.
 #
 # > **After this page you can** predict which calls recompile, cache compiled kernels under a key that is neither too
 # > coarse nor too fine, launch as cheaply as PyTorch does, replay launches from a CUDA graph, and save kernels for the
@@ -69,9 +69,9 @@ show_launches(
 show_later_calls("NVIDIA H200")
 
 # %% [markdown]
-# Only *kept, TVM-FFI* and the two graphs are cheaper than `torch.add`. *Kept in a dictionary, through DLPack* is the
-# top row of the first picture. *Kept, TVM-FFI* just suffices for 5 µs kernels. A graph of 20 launches suffices for 1 µs
-# kernels: the host takes 0.12 µs a launch, and the GPU 1.0.
+# Only *kept, TVM-FFI* and the two graphs are cheaper than `torch.add`. *Kept in a dictionary, through DLPack* is close
+# to the first picture's top row. *Kept, TVM-FFI* just suffices for 5 µs kernels. A graph of 20 launches suffices for
+# 1 µs kernels: the host takes 0.13 µs a launch, and the GPU 0.99.
 #
 # ## What a first call does
 #
@@ -131,8 +131,9 @@ for way, options in {"without TVM-FFI": "", "with TVM-FFI": "--enable-tvm-ffi"}.
 
 # %% [markdown]
 # `cute.compile` caches nothing: each call goes through every step again. The first one also pays for what the compiler
-# sets up once in a process. The table's 57 ms are a later one's, of which tracing takes at most 8.2 ms: a direct call
-# traces, and finds the rest in its cache by its IR. So compile once and keep the result.
+# sets up once in a process. On the H200's machine, compiling with TVM-FFI took 1.9 to 2.6 times as long, probably
+# because the code that unpacks tensors is compiled, too. The table's 64 ms are without TVM-FFI. Of these, tracing takes
+# at most 8.3 ms: a direct call traces, and finds the rest in its cache by its IR.
 #
 # ## What compiles again
 #
@@ -189,9 +190,9 @@ compiles("factors 3.0, 2, 3.0, 2.0", [(free(8, 16), factor) for factor in (3.0, 
 # | Constexpr | the value, a constant in the code |
 #
 # The last line counts only 3.0 and 2: 2.0 was compiled on the second line. So 2 and 2.0 produce different code,
-# although they are one key of a Python dictionary. A variable that the function takes from outside, such as a global
-# one, becomes a constant of the IR, too: a kept function goes on with the old value. So your key must contain every
-# Constexpr, and every outside value that can change.
+# although they are one key of a Python dictionary. A variable from outside the function, such as a global one, becomes
+# a constant of the IR, too: a kept function goes on with the old value. So your key must contain every Constexpr, and
+# every outside value that can change.
 #
 # ## The key
 #
@@ -227,8 +228,8 @@ check("20.1", cache_key)
 
 # %% [markdown]
 # Too coarse a key runs the wrong code; too fine a key compiles too often, and the cache leaks memory. Building the key
-# takes about as long as the launch (8.0 µs in place of 4.1), so look a kernel up once, before the loop that calls it,
-# if no call in it can change the key.
+# takes about as long as the launch (8.3 µs in place of 4.4). So look a kernel up before a loop that cannot change its
+# key.
 
 # %% [markdown]
 # ## Torch's tensors, without Python
@@ -287,6 +288,8 @@ if torch.cuda.is_available():
         print(f"y[{size - 1}] = {y[size - 1].item():.0f}, {len(kept)} compiled")
 
 # %% [markdown]
+# The third call compiles: element 1 is not 16-byte aligned.
+#
 # ## Compiled once and for all
 #
 # `export_to_c` writes a compiled function, host code and kernel, to an object file; `cute.runtime.load_module` loads
@@ -341,9 +344,8 @@ with tempfile.TemporaryDirectory() as folder:
     print(*sorted(file.name for file in Path(folder).glob("*.o")))
 
 # %% [markdown]
-# Machine code for sm_80 runs on desktop and server GPUs of compute capability 8.x. A target with an `a` has
-# instructions that only this architecture offers (`wgmma` on sm_90a, `tcgen05` on sm_100a), and its code runs on no
-# other.
+# Machine code for sm_80 runs on GPUs of compute capability 8.x. A target with an `a` has instructions that only this
+# architecture offers (`wgmma` on sm_90a, `tcgen05` on sm_100a), and its code runs on no other.
 #
 # ## Replaying launches
 #
@@ -501,8 +503,8 @@ check("20.3", scale_kernel)
 show_pairs("NVIDIA H200")
 
 # %% [markdown]
-# PDL takes 12% less time in a stream, and 8% less in a graph, even if the second kernel waits first: most of the gain
-# comes from starting early.
+# PDL takes 12% less time in a stream, and 4% less in a graph, even if the second kernel waits first: the gain comes
+# from starting early. Loading the weights before the wait shows no gain here: the last two rows' ranges overlap.
 #
 # In a chain of three kernels whose third needs the first's results, the second must wait even if it needs nothing from
 # the first. The third waits only for the second, which could end before the first if it did not wait itself.
@@ -532,8 +534,8 @@ print(Storage._offsets, "size", Storage.__sizeof__(), "alignment", Storage.__ali
 # NVIDIA's GPUs have instructions that the DSL does not wrap. **Inline PTX** is the instruction as text.
 # `llvm.inline_asm` takes the result's type, the operands as IR values, the text and the constraints, a letter for each
 # operand: `=f` is a float out and `f` a float in; `r` a 32-bit integer, `l` a 64-bit one, `h` a 16-bit one. In the text
-# `$0` is the result, and `$1`, `$2`, … are the operands. 2ˣ is `"ex2.approx.ftz.f32 $0, $1;"` with `"=f,f"`. The DSL
-# does not check the text; only `ptxas` does.
+# `$0` is the result, and `$1`, `$2`, … are the operands. 2ˣ is `"ex2.approx.ftz.f32 $0, $1;"` with `"=f,f"`. Only
+# `ptxas` checks the text.
 #
 # **lop3** computes *any* function of three bits, at 32 bit positions at once. Its last operand is the function's truth
 # table: your function, evaluated on a = 0xF0, b = 0xCC and c = 0xAA, whose eight bit positions hold all eight
