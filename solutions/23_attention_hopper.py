@@ -341,7 +341,7 @@ show_levers("attention_levers")
 # and loses 4.4% at 64.
 #
 # From *longest first* to *turns for both*, the table gains 7.5% at 128. The charts gain 62% over *together* in step,
-# but only 4% over *together* apart. So do its warpgroups drift apart by themselves? The kernels of the rows *longest
+# and 4% over *together* apart. Do its warpgroups drift apart by themselves? The kernels of the rows *longest
 # first* (*together* in the picture), *hidden P V* and *turns for both* read the SM's clock before and after each
 # softmax, at head_dim 128. The picture has a few steps of one block, in ticks; the titles count 16 blocks. *By chance*
 # is the share of two independent warpgroups; in step, it would be 100%.
@@ -351,8 +351,8 @@ show_softmaxes("NVIDIA H200")
 
 # %% [markdown]
 # In *together* they do: the two softmaxes share 26% of their time, less than by chance. In most blocks of *hidden P V*
-# they share 70%; turns make it 34%. By the table, *hidden P V* is as fast as *together* at 128. Its steps are longer
-# here, but these are only 16 of 2,048 blocks.
+# they share 70%; turns make it 34%. By the table, *hidden P V* is as fast as *together*. Its steps are longer here, but
+# these are 16 of 2,048 blocks.
 #
 # ## What to remember
 #
