@@ -148,11 +148,8 @@ check("17.1", tensor_memory)
 show_source(make_umma, issue)
 
 # %% [markdown]
-# - `make_umma` fixes the **instruction descriptor**, 32 bits for the types, M, N, and that K is contiguous in A and B.
-# - `tCrA` and `tCrB` are **shared-memory descriptors** of 64 bits, as on Hopper: an address, the distance between
-#   groups of eight rows, and the 128-byte swizzle in which TMA wrote them. The next K block's are 32 bytes further.
-# - `acc` is an address in tensor memory. `ACCUMULATE` becomes a predicate: K block 0 of a tile's first K tile
-#   overwrites `acc`, and so clears what the last tile left.
+# `tCrA` and `tCrB` are descriptors of shared memory, as on Hopper, and `acc` is an address in tensor memory. Without
+# `ACCUMULATE`, K block 0 of a tile's first K tile overwrites `acc`, and so clears what the last tile left.
 #
 # ### Commit
 #
@@ -228,7 +225,7 @@ check("17.2", produce)
 
 # %% [markdown]
 # After the last load, `state` is at the stage and the phase of one load more: wait as for one more load into each
-# stage, and the wait is over when the last commit has arrived. (A stage that was never filled passes at once.)
+# stage, and the wait is over when the last commit has arrived.
 #
 # **Exercise 17.3** (about 14 lines). Write `multiply(steps)`, the MMA warp's loop. The table of mbarriers says what it
 # waits for and commits to. `steps.multiply` elects its thread itself; its `first` may be a run-time value. One thread
@@ -436,8 +433,10 @@ check("17.4", make_gemm)
 
 # %% [markdown]
 # TMA may still be reading the boxes of the last tile when `store` returns: the warps that stored them wait. All warps
-# may use the mbarriers after the barrier in `allocate`, so they are initialized before it. Notebook 14's accumulators
-# alone take 128 registers of each thread. Your kernel, in all, and its `tcgen05` instructions:
+# may use the mbarriers after the barrier in `allocate`, so they are initialized before it.
+#
+# Notebook 14's accumulators alone take 128 registers of each thread. Here is all that your kernel takes, and the
+# `tcgen05` instructions in it:
 
 # %%
 import re
@@ -450,10 +449,10 @@ with suppress(NotImplementedError):  # until you have written all of it
     print(*dict.fromkeys(re.findall(r"tcgen05[\w.:]+", compiled.ptx)), sep="\n")
 
 # %% [markdown]
-# [JAX's guide](https://docs.jax.dev/en/latest/pallas/gpu/blackwell_matmul.html) measures such kernels on a Blackwell
-# that it does not name, in fp16. One warpgroup for everything reaches 37.6% of the tensor cores' peak, warps with roles
-# 45.5%. An epilogue in parts, pairs, persistent blocks, a warpgroup for the epilogue and tiles in bands (notebook 12)
-# take it to 69.4%. Yours so far lacks only the pairs.
+# [JAX's guide](https://docs.jax.dev/en/latest/pallas/gpu/blackwell_matmul.html) measures such kernels in fp16, on a
+# Blackwell that it does not name. Warps with roles reach 45.5% of the tensor cores' peak. An epilogue in parts, pairs,
+# persistent blocks, a warpgroup for the epilogue and tiles in bands (notebook 12) take it to 69.4%. Yours so far lacks
+# only the pairs.
 #
 # ## What to remember
 #

@@ -11,8 +11,7 @@
 # For each head, attention computes O = softmax(Q Kᵀ · scale) V: two GEMMs with a softmax between them. The tensor cores
 # wait for the softmax, and the softmax waits for them. How can both work at the same time?
 #
-# This page's answer is FlashAttention-3's ([Shah et al., 2024](https://arxiv.org/abs/2407.08608)). At the end you write
-# all that a consumer warpgroup does.
+# This page's answer is FlashAttention-3's ([Shah et al., 2024](https://arxiv.org/abs/2407.08608)).
 #
 # > **After this page you can** use the accumulators of one wgmma as an operand of the next, write an online softmax in
 # > registers, run a softmax under wgmmas in flight, and make two warpgroups take turns at the tensor cores.
@@ -71,9 +70,8 @@ show_attention("together, in step", "together, apart", "turns for both")
 
 # %% [markdown]
 # In step, the tensor cores are idle during each softmax. A tick apart, one warpgroup multiplies during the other's
-# softmax, and 42 ticks become 27. *turns for both* needs 26, although its warpgroups start at once: turns guarantee
-# what drift gives by luck. The model counts the units' work only, not the time in which a warpgroup issues, waits, or
-# rounds P.
+# softmax, and 42 ticks become 27. *turns for both* needs 26, although its warpgroups start at once: their turns keep
+# them apart. The model counts the units' work only, not the time in which a warpgroup issues, waits, or rounds P.
 #
 # You will write *turns for both*. The roles are those of notebook 15. The producer warp loads Q once, and K and V
 # into a ring of two stages each, in the order in which your step reads them: K of a block, then V of the block before.
@@ -166,17 +164,17 @@ def softmax_step(online, rows, p_rows, factors):
 check("23.1", softmax_step)
 
 # %% [markdown]
-# Each thread sums its own part of the row; at the end, the four add up their parts once. In the first three blocks
-# visited, some rows see no key: their maximum is −∞, and (−∞) − (−∞) would be NaN. So subtract 0: 2^(−∞) is 0.
+# In the first three blocks visited, some rows see no key: their maximum is −∞, and (−∞) − (−∞) would be NaN. So
+# subtract 0: 2^(−∞) is 0.
 #
 # ## The consumer's step
 #
 # After S of the last block and its softmax, a warpgroup repeats the **step**: S, P V of the block before, softmax. P V
 # of block 0 is left at the end.
 #
-# `me` is the warpgroup's view of the kernel. Named like notebook 14's tCrC, `me.tSrS` is a thread's S, `me.tOrP` its P
-# in bf16, an operand, and `me.tOrO` its O. A step begins with P of the block before in `me.tOrP`, and ends with P of
-# its own block there. This is the step of *together*:
+# `me` is the warpgroup's view of the kernel. `me.tSrS` is a thread's S, `me.tOrP` its P in bf16, an operand, and
+# `me.tOrO` its O. A step begins with P of the block before in `me.tOrP`, and ends with P of its own block there. This
+# is the step of *together*:
 
 # %%
 show_source(step_together)
@@ -340,27 +338,30 @@ show_levers("attention_levers")
 
 # %% [markdown]
 # *turns for both* brings most at head_dim 128, 7.2%, and *persistent* at 64, 10.5%. *turns for S* gains nothing at 128
-# and loses 4.4% at 64: one warpgroup's P V, which takes no turn, may delay the other's S.
+# and loses 4.4% at 64.
 #
 # From *longest first* to *turns for both*, the table gains 7.5% at 128. The charts gain 62% over *together* in step,
-# and 4% over *together* apart: by this model, *together* is not in step for long.
-#
-# Do they drift apart? Three kernels of head_dim 128 read the SM's clock before and after each softmax. The picture has
-# a few steps of one block, in ticks; the titles count 16 blocks. *By chance* is the share of two independent
-# warpgroups; near 100%, they are in step.
+# and 4% over *together* apart. Do its warpgroups drift apart by themselves? The kernels of the rows *longest
+# first* (*together* in the picture), *hidden P V* and *turns for both* read the SM's clock before and after each
+# softmax, at head_dim 128. The picture has a few steps of one block, in ticks; the titles count 16 blocks. *By chance*
+# is the share of two independent warpgroups; in step, it would be 100%.
 
 # %%
 show_softmaxes("NVIDIA H200")
 
 # %% [markdown]
+# In *together* they do: the two softmaxes share 26% of their time, less than by chance. In most blocks of *hidden P V*
+# they share 70%; turns make it 34%. By the table, *hidden P V* is as fast as *together*. Its steps are longer here, but
+# these are 16 of 2,048 blocks.
+#
 # ## What to remember
 #
 # - Accumulators of one wgmma, rounded, are the A operand of the next: no element leaves its thread. An operand in
 #   registers is in use until its group is complete, like a stage of shared memory.
 # - Each group of wgmmas frees different resources. Issue the group that the next computation needs first, and wait for
 #   that group only.
-# - At head_dim 128, exponentials take half as many cycles as the GEMMs. Turns guarantee that one warpgroup multiplies
-#   during the other's softmax.
+# - At head_dim 128, exponentials take half as many cycles as the GEMMs. One warpgroup multiplies during the other's
+#   softmax only while the two are apart. With P V hidden, turns keep them apart.
 #
 # This is the last page. Next: [the contents](contents.ipynb), for pages that you skipped.
 #
@@ -383,7 +384,7 @@ show_softmaxes("NVIDIA H200")
 #
 # <details><summary>3. Before ping-pong's first turn, one warpgroup passes. What if both did?</summary>
 #
-# Then there are two turns. If both warpgroups wait in time, both issue at once. But if one passes again before the
-# other waits, the other's barrier completes without it, and then both may wait forever.
+# Then there are two turns, and both warpgroups may issue at once. If one passes again before the other waits, the
+# other's barrier completes without it, and both may wait forever.
 #
 # </details>
