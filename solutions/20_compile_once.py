@@ -26,8 +26,10 @@ from cuda.bindings.driver import CUstream
 from cutlass.cute.runtime import from_dlpack, make_fake_stream
 
 from tutorlib import (
-    TensorSpec, check, compilations, show_later_calls, show_launches, show_new_processes, show_pairs,
+    TensorSpec, check, compilations, compile_cute, show_later_calls, show_launches, show_new_processes,
+    show_pairs,
 )  # fmt: skip
+from tutorlib.kernels.ampere import main_loops, make_gemm
 
 # %% [markdown]
 # ## When does host time matter?
@@ -63,7 +65,7 @@ show_launches(
 # **Predict** the host's time for each, to a factor of ten, and which are cheaper than `torch.add`. The kernel is
 # `double` of the next section, on 1,024 floats. *host* is the time until a call returns; for a graph, one replay's
 # time divided by its launches. *until done* is the time until the GPU has finished all launches, divided by their
-# number; it is from another series, so it can be below *host*:
+# number. It was measured in a separate run, so noise can put it below *host*:
 
 # %%
 show_later_calls("NVIDIA H200")
@@ -109,9 +111,8 @@ def double(x: cute.Tensor, y: cute.Tensor, stream: CUstream):
 # | loading | the driver puts the kernel on the GPU | yes |
 # | launch | arguments are packed and passed to the driver | yes |
 #
-# The next cell compiles for sm_90a on *your* machine. `.fake()` and
-# `make_fake_stream()` stand in for a tensor and a stream. Without a GPU, `cute.compile` leaves out all steps from host
-# code on.
+# The next cell compiles on *your* machine, for Hopper. `.fake()` and `make_fake_stream()` stand in for a tensor and a
+# stream. Without a GPU, `cute.compile` ends with machine code.
 
 # %%
 import time
@@ -123,17 +124,26 @@ def stand_ins():
     return vector.fake(), vector.fake(), make_fake_stream()
 
 
-for way, options in {"without TVM-FFI": "", "with TVM-FFI": "--enable-tvm-ffi"}.items():
-    for attempt in ("first", "second", "third"):
-        start = time.perf_counter()
-        cute.compile(double, *stand_ins(), options=f"--gpu-arch sm_90a {options}")
-        print(f"{way}, {attempt}: {1000 * (time.perf_counter() - start):.0f} ms")
+def timed(what, compile):
+    start = time.perf_counter()
+    compile()
+    print(f"{what}: {1000 * (time.perf_counter() - start):.0f} ms")
+
+
+def compile_double():
+    cute.compile(double, *stand_ins(), options="--gpu-arch sm_90a")
+
+
+gemm = make_gemm(main_loops.TUNED, main_loops.multistage)
+timed("double, the process's first", compile_double)
+timed("double, the second", compile_double)
+timed("double, the third", compile_double)
+timed("notebook 13's GEMM", lambda: compile_cute(gemm, [TensorSpec((4096, 4096), "bf16")] * 3, "sm_90"))
 
 # %% [markdown]
 # `cute.compile` caches nothing: each call goes through every step again. The first one also pays for what the compiler
-# sets up once in a process. On the H200's machine, compiling with TVM-FFI took 1.9 to 2.6 times as long, probably
-# because the code that unpacks tensors is compiled, too. The table's 64 ms are without TVM-FFI. Of these, tracing takes
-# at most 8.3 ms: a direct call traces, and finds the rest in its cache by its IR.
+# sets up once in a process. Tracing takes at most 8.3 ms of it: a direct call traces, and finds the rest in its cache
+# by its IR.
 #
 # ## What compiles again
 #
@@ -198,10 +208,10 @@ compiles("factors 3.0, 2, 3.0, 2.0", [(free(8, 16), factor) for factor in (3.0, 
 #
 # Static sizes let the compiler unroll loops and leave out checks at the edges; they cost a compilation for each size.
 # The cache of this section has dynamic layouts. One property of strides and addresses still matters: accesses of 16
-# bytes, such as `ld.global.v4`, need aligned addresses. So there are two versions for each tensor. A **contiguous run**
-# is the elements along the mode whose stride is 1: a row of a row-major matrix. One version accesses a run 16 bytes at
-# a time, and its remainder element by element. It needs 16-byte-aligned starts, of the tensor and of each run. Other
-# tensors get the version that accesses single elements.
+# bytes, such as `ld.global.v4`, need aligned addresses. So a kernel has up to two versions for each tensor. A
+# **contiguous run** is the elements along the mode whose stride is 1: a row of a row-major matrix. One version accesses
+# a run 16 bytes at a time, and its remainder element by element. It needs 16-byte-aligned starts, of the tensor and of
+# each run. Other tensors get the version that accesses single elements.
 #
 # **Exercise 20.1** (about 8 lines). Write `cache_key(tensors, constants, arch)`: a key for a dictionary. `tensors` are
 # torch tensors of any rank, each with one stride of 1, none of 0, and no size of 1; `constants` is a tuple of numbers
@@ -284,7 +294,7 @@ def launch(x, y):
 if torch.cuda.is_available():
     x, y = torch.arange(1024.0, device="cuda"), torch.empty(1024, device="cuda")
     for size, skip in ((1024, 0), (1000, 0), (1000, 1)):
-        launch(x[skip:size], y[skip:size])
+        launch(x[skip:size], y.zero_()[skip:size])
         print(f"y[{size - 1}] = {y[size - 1].item():.0f}, {len(kept)} compiled")
 
 # %% [markdown]
@@ -307,7 +317,7 @@ def load_or_compile(folder, name, compile):
     if not file.exists():
         compiled = compile()
         folder.mkdir(parents=True, exist_ok=True)
-        handle, half = tempfile.mkstemp(suffix=".o", dir=folder)
+        handle, half = tempfile.mkstemp(suffix=".half", dir=folder)
         os.close(handle)
         compiled.export_to_c(half, name)
         os.replace(half, file)
@@ -318,19 +328,19 @@ def load_or_compile(folder, name, compile):
 # The name should encode the whole key plus the versions of the DSL and of your source: nothing else detects a stale
 # file. Here is the time for `double` in a new process of the H200's machine, until its first call has finished on the
 # GPU. It excludes the imports, the start of CUDA and the process's first compilation. *compiled and saved* compiles
-# with TVM-FFI, exports, and loads the file.
+# with TVM-FFI, whose code for unpacking tensors is compiled too, exports, and loads the file.
 
 # %%
 show_new_processes("NVIDIA H200")
 
 # %% [markdown]
-# Loading compiles nothing, but it reads and links the host code, and the first call puts the kernel on the GPU. So load
-# and call each kernel once before the service takes requests.
+# `double` loads no faster than it compiles. A GEMM takes longer to compile, and has as much host code to load. Load and
+# call each kernel once before the service takes requests.
 #
 # ## For a GPU that you do not have
 #
-# Compiling and exporting need no GPU. So one machine can build kernels for all of your GPUs whose hosts have its CPU
-# architecture: pass stand-ins for the tensors, and name the **target**.
+# Compiling needs no GPU, and `export_to_c` makes the host code there, too. So one machine can build kernels for all of
+# your GPUs whose hosts have its CPU architecture: pass stand-ins for the tensors, and name the **target**.
 
 # %%
 from pathlib import Path
@@ -379,9 +389,10 @@ def captured(launches, x, y):
 # - `compile(x, y)` returns a function `launches(x, y, stream)`, which launches several kernels that read x and write y.
 #   It serves every x with the same key
 #
-# Compile once for each key among the tensors that you launch on, and capture once for each dtype and shape: a later
-# call with an x of the same dtype and shape costs a copy and a replay, and launches and waits for nothing. The caller's
-# tensors are only read, and a replay must be right even after the caller has freed or changed them.
+# Compile once for each different key of the tensors that your kernels really read, and capture once for each dtype and
+# shape: a later call with an x of the same dtype and shape costs a copy and a replay, and launches and waits for
+# nothing. The caller's tensors are only read, and a replay must be right even after the caller has freed or changed
+# them.
 #
 # The check needs no GPU: a stand-in for `torch.cuda` applies CUDA's rules to CPU tensors.
 
@@ -497,14 +508,15 @@ check("20.3", scale_kernel)
 
 # %% [markdown]
 # Before the wait, y may not be written yet and x not read yet, even if the result is right on your GPU. **Predict**
-# what PDL gains for y = max(x, 0) · w, with 16 rows and 135,168 columns:
+# what PDL gains for y = max(x, 0) · w, with 16 rows and 135,168 columns. One call launches both kernels; in a graph the
+# host has no part in the time:
 
 # %%
 show_pairs("NVIDIA H200")
 
 # %% [markdown]
-# PDL takes 12% less time in a stream, and 4% less in a graph, even if the second kernel waits first: the gain comes
-# from starting early. Loading the weights before the wait shows no gain here: the last two rows' ranges overlap.
+# In a graph PDL takes 4% less time, even if the second kernel waits first: the gain comes from starting early. Loading
+# the weights before the wait shows no gain here: the last two rows' ranges overlap.
 #
 # In a chain of three kernels whose third needs the first's results, the second must wait even if it needs nothing from
 # the first. The third waits only for the second, which could end before the first if it did not wait itself.

@@ -357,6 +357,33 @@ def fp8_accumulation() -> Sweep:
     return Sweep(FP8, tuple(candidate(*tile, fast) for tile in tiles for fast in (False, True)), ((320, 32576, 7168),))
 
 
+def tile_fp8() -> Sweep:
+    """Notebook 08's fp8 of 320 rows: tiles, and slabs with the named changes; the bytes that the SMs receive."""
+
+    def tiles(tm: int, tn: int) -> Candidate:
+        launcher = CutileLauncher(
+            cutile.fp8_tile, lambda mnk: (-(-mnk[0] // tm), -(-mnk[1] // tn)), lambda _: (tm, tn, 128, True)
+        )
+        return Candidate(by((tm, tn)), launcher)
+
+    def slabs(name: str, *changes: Any) -> Candidate:
+        def grid(mnk: Shape) -> tuple[int, ...]:
+            return (min(-(-mnk[1] // 128), device.need_gpu().sms),)
+
+        kernel = cutile.slabs.replace_hints(num_worker_warps=8)
+        return Candidate(name, CutileLauncher(kernel, grid, lambda _: (128, 128, *changes)))
+
+    ways = (
+        tiles(64, 256),
+        tiles(128, 256),
+        slabs("slabs of 128", False, 0, 0, True),
+        slabs("  run-time zero", True, 0, 0, True),
+        slabs("  run-time zero, latency 3, 6", True, 3, 6, True),
+        slabs("  run-time zero, stores without TMA", True, 0, 0, False),
+    )
+    return Sweep(FP8, ways, ((320, 32576, 7168),), (counters.TO_SMS,))
+
+
 def tile_fp32() -> Sweep:
     """Notebook 08's GEMMs of fp32 matrices: on the fp32 units, and through tf32 once, and three times."""
 
@@ -1249,6 +1276,7 @@ SWEEPS: dict[str, Callable[[], Sweep]] = {
     "tile_rungs": tile_rungs,
     "tile_space": tile_space,
     "split_k": split_k,
+    "tile_fp8": tile_fp8,
     "tile_fp32": tile_fp32,
     "fp8_accumulation": fp8_accumulation,
     "cpp_promises": lambda: cpp_gemms(PROMISES, (BENCH,), *COUNTED),

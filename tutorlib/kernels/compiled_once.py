@@ -73,7 +73,7 @@ def load_or_compile(folder: Path, name: str, compile: Callable[[], Any]) -> Call
     if not file.exists():
         compiled = compile()
         folder.mkdir(parents=True, exist_ok=True)
-        handle, half = tempfile.mkstemp(suffix=".o", dir=folder)
+        handle, half = tempfile.mkstemp(suffix=".half", dir=folder)
         os.close(handle)
         compiled.export_to_c(half, name)
         os.replace(half, file)  # atomic: no other process reads half a file
