@@ -169,12 +169,12 @@ def fetching(compiled: Compiled) -> str:
 # Models of the Hopper GEMM's time beside measurements ---------------------------------------------------------------
 
 
-def show_model(name: str, estimate: Estimate, most: int | None = None) -> "DataFrame | None":
-    """A sweep's first `most` levers as a tree: measured µs, and the estimate over it, for each shape; or None."""
+def show_model(name: str, estimate: Estimate) -> "DataFrame | None":
+    """A sweep's levers as a tree: measured µs, and the estimate over it, for each shape; or None."""
 
     def rows(swept: SweepResults) -> Rows:
         found: Rows = []
-        for stack in stacks_of(swept)[:most]:
+        for stack in stacks_of(swept):
             row = {}
             for point in swept.of_kernel(stack.name):
                 ratio = f"×{modeled(point, estimate):.2f}"
