@@ -15,8 +15,8 @@
 # > **After this page you can** write a pipeline of any depth, say what a stage costs and where it pays, and bring a
 # > column-major operand to the tensor cores.
 # >
-# > **It takes** about 74 minutes, on any machine: 8 to read, 24 for cells and pictures, 42 for the exercises; its
-# > appendix about 15 more. A GPU times the kernels. The end of *Where a stage pays* is a good place to stop.
+# > **It takes** about 74 minutes, on any machine: 8 to read, 24 for cells and pictures, 42 for the exercises;
+# > its appendix about 15 more. A GPU times the kernels. The end of *Where a stage pays* is a good place to stop.
 
 # %%
 import cutlass
