@@ -311,10 +311,10 @@ print(f"{made}\n{made.ptx.count('selp.b32')} selects")
 show_sweep("tile_fp8", to_SMs=TO_SMS)
 
 # %% [markdown]
-# Tiles of 64×256 pad no rows, but load 1.8 times as much. Slabs that start from 0 spill; their bytes
-# presumably include spilled registers. With a run-time zero, slabs load what was computed above. A deeper pipeline
-# makes them about a tenth faster, by latency hints or by stores that leave it the shared memory.
-# cuBLASLt loads more, and is slightly faster.
+# Tiles of 64×256 pad no rows, but load 1.8 times as much. Slabs that start from 0 spill; their bytes presumably include
+# spilled registers. With a run-time zero, slabs load what was computed above. A deeper pipeline makes them about a
+# tenth faster, by latency hints or by stores that leave it the shared memory. cuBLASLt loads more, and is slightly
+# faster.
 #
 # ## What to remember
 #

@@ -217,8 +217,8 @@ print(f"{made.smem_bytes // 1024} KiB of shared memory: {fetching(made)}")
 # The kernel has room for five stages of 32 KiB and for the tile of C, but it waits until each load has arrived before
 # it issues the next. The lower loop in the picture waits only until a buffer is free. In this model a number is a step
 # along K, its two loads drawn as one. Its latency and compute time are fitted to Nsight Compute's counts: tensor cores
-# busy for 20.9% of the time in this kernel, 86.5% in one that does not wait. **Predict:** which fact about a, b and
-# c does the compiler lack?
+# busy for 20.9% of the time in this kernel, 86.5% in one that does not wait. **Predict:** which fact about a, b and c
+# does the compiler lack?
 
 # %%
 show_timeline(*(Timeline(5, latency=8, transfer=1, compute=2, tiles=8, one_by_one=slow) for slow in (True, False)))
@@ -302,7 +302,8 @@ pandas.DataFrame(columns, index=list(rungs))
 
 # %% [markdown]
 # No rung differs by more than 2% of cuBLAS's speed, less than two sessions may (4%, notebook 07): with the same three
-# facts the language hardly matters. Both fall to 6% where the accumulators spill, and pass cuBLAS only with 256×256 over two CTAs at 8192.
+# facts the language hardly matters. Both fall to 6% where the accumulators spill, and pass cuBLAS only with 256×256
+# over two CTAs at 8192.
 #
 # ## A kernel of your own
 #
