@@ -10,7 +10,7 @@
 #
 # Notebook 07 multiplies large square matrices in bf16. Here are three GEMMs that its kernel does badly: matrices in
 # fp32, which it multiplies without tensor cores; a small C with a long K, which leaves 116 of 132 SMs idle; and an A
-# with 320 rows in FP8, where its tiles reach 0.83 of cuBLASLt's speed on an H200, and yours 0.97.
+# with 320 rows in FP8, where powers of two reach about 0.8 of cuBLASLt's speed on an H200, and yours over 0.95.
 #
 # > **After this page you can** split fp32 numbers for the tensor cores and measure what accuracy is left, cut K where C
 # > has too few tiles, keep a block's accumulators in registers when no power of two fits, and read the report of each
@@ -41,9 +41,10 @@ h200 = hardware_of("NVIDIA H200")
 # The cast rounds each operand by at most one part in 2¹¹, 4.9e-04. Products of tf32 numbers are exact.
 #
 # **Exercise 08.1** (about 6 lines). Complete the loop of `gemm_fp32`: C = A·Bᵀ for fp32 matrices, all products on the
-# tensor cores, in tf32. Each product may lose about 2⁻²² of its size. The budget: in each step along K, `ct.mma`
-# multiplies at most three times. `x` and `y` are fp32 tiles, (tm, tk) and (tk, tn), and fp32 tiles can be added and
-# subtracted; `astype(ct.float32)` converts a tf32 tile back. (`ct.ByTarget` sets a hint for one architecture.)
+# tensor cores, in tf32. Each product may lose about 2⁻²² of its size; the additions may lose more. The budget: in each
+# step along K, `ct.mma` multiplies at most three times. `x` and `y` are fp32 tiles, (tm, tk) and (tk, tn), and fp32
+# tiles can be added and subtracted; `astype(ct.float32)` converts a tf32 tile back. (`ct.ByTarget` sets a hint for one
+# architecture.)
 
 
 # %%
@@ -92,16 +93,17 @@ for k in (64, 1024):
 
 # %% [markdown]
 # One product keeps three decimal digits at either K. With three, on an H200, the error was about 3.5 times that of fp32
-# at K = 64, and almost 50 times at K = 1024. (Without a GPU, the cell shows neither.) It grows with K, so the additions
-# dominate, not the cast. A likely reason: tensor cores truncate a sum where fp32 units round it. Each truncation brings
-# the sum nearer to 0, so errors add up. The speed at 4096³, beside cuBLAS's tf32:
+# at K = 64, and almost 50 times at K = 1024. (Without a GPU you see neither: the simulator's sums are not the tensor
+# cores'.) The error grows with K, so the additions dominate, not the cast. A likely reason: tensor cores truncate a sum
+# where fp32 units round it. Each truncation brings the sum nearer to 0, so errors add up. The speed at 4096³, beside
+# cuBLAS's tf32:
 
 # %%
 show_sweep("tile_fp32").iloc[1:]
 
 # %% [markdown]
 # Three products on tensor cores need 2.3 ms, 16% less than cuBLAS on the fp32 units. That is 2.2 times as long as three
-# single products, probably because threads must load, split and store each tile.
+# single products: threads must load, split and store each tile, and tiles are half as wide. Their shares are not known.
 #
 # ## Split-K, for few tiles and a long K
 #
@@ -149,7 +151,8 @@ def partial_products(a, b, parts, tm: ct.Constant[int], tn: ct.Constant[int], tk
 check("08.2", partial_products)
 
 # %% [markdown]
-# **Predict** the best number of parts for 512×512×65536 on 132 SMs. The first row is notebook 07's kernel:
+# **Predict** the best number of parts for 512×512×65536 on 132 SMs, in tiles of 128×128 and 1,024 steps of 64 along K.
+# The first row is notebook 07's kernel:
 
 # %%
 show_sweep("split_k")
@@ -164,12 +167,12 @@ for swept in all_sweep_results("split_k"):
 
 # %% [markdown]
 # 8 parts are best: 4.9 times as fast as 1 part, not 8 times. Their first pass takes 53.0 µs, about as long as cuBLAS's
-# whole GEMM. The second pass takes 11.2 µs, about the gap to cuBLAS. Up to 8 parts it takes about 4 µs, probably to
-# start and end, and 0.9 µs for each part.
+# whole GEMM. The second pass takes 11.2 µs, about the gap to cuBLAS. Up to 8 parts it takes about 4 µs, and 0.9 µs for
+# each part.
 #
 # With 16 parts an SM still executes 128 steps, but as two blocks, one after the other: the first pass takes 8 µs longer
-# than with 8. The second pass takes 15 µs longer. So start with the largest number of parts for which parts × tiles ≤
-# SMs, and time fewer.
+# than with 8. The second takes 15 µs longer, twice what 0.9 µs a part gives; the cause is unknown. So start with the
+# largest number for which parts × tiles ≤ SMs, and time fewer.
 #
 # By default, atomic additions lose all of the gain. They are `acq_rel`: each of a thread's 128 additions also orders
 # the memory accesses around it. Sums need no order: with `memory_order=ct.MemoryOrder.RELAXED` the kernel takes 70 µs
@@ -210,9 +213,9 @@ for swept in all_sweep_results("fp8_accumulation"):
 # and each addition cuts off what is below its last bit.
 #
 # **Scales.** e4m3 ends at 448, so fp8 matrices in use come with fp32 scales (this page's do not). With one scale for a
-# matrix, or for each of its rows, the epilogue scales C once. With one for each block along K, such as 128 numbers of a
-# row, no factor is common to all steps: each step's partial sum must be scaled before it is added. So it has to come to
-# fp32 registers anyway, as without fast accumulation, and the two sets of accumulators must fit.
+# matrix, or for each of its rows, the epilogue scales C once. With one scale for every 128 numbers of a row, no factor
+# is common to all steps: each step's partial sum must be scaled before it is added. So it has to come to fp32 registers
+# anyway, as without fast accumulation, and the two sets of accumulators must fit.
 #
 # **Powers of two.** 320 is not one. With tiles of 128 rows, a sixth of the work is padding. Tiles of 64 rows need none,
 # but load B, a hundred times larger than A, five times. The cell prints the bytes that move from L2 to the SMs, padding
@@ -236,21 +239,20 @@ for tm, tn in [(64, 256), (128, 256), (320, 128)]:
 # So we take B first: the result is a tile of Cᵀ.
 #
 # Do the accumulators fit? 320·128 over 8 warps are 160 per thread. At the launch each of 384 threads has 168 registers;
-# later the threads that load keep 32 and the others get 232 (`setmaxnreg` in the PTX). `cutile.slabs` is this kernel.
-# Its last four arguments: `False`, the accumulators start from a constant 0; `0, 0`, no latency hints; `True`, stores
-# by TMA.
+# later the threads that load keep 32 and the others get 232 (`setmaxnreg` in the PTX). `cutile.slabs` is this kernel:
 
 # %%
 skinny = [TensorSpec((320, 7168), "e4m3"), TensorSpec((32576, 7168), "e4m3"), TensorSpec((320, 32576), "bf16")]
-made = compile_cutile(cutile.slabs.replace_hints(num_worker_warps=8), [*skinny, 128, 128, False, 0, 0, True], "sm_90")
+slabs, tiles = cutile.slabs.replace_hints(num_worker_warps=8), (128, 128)
+how = False, 0, 0, True  # accumulators start from a constant 0; two latency hints, 0: none; stores by TMA
+made = compile_cutile(slabs, [*skinny, *tiles, *how], "sm_90")
 print(made)
 print(made.ptx.count("wgmma.mma_async"), "wgmma,", made.ptx.count("selp.b32"), "selects")
 
 # %% [markdown]
 # It spills. Two compilers share the work: tileiras compiles cuTile's Tile IR to PTX, and ptxas the PTX to machine code.
-# tileiras knows that the accumulators start from zero, and probably treats a slab's first step as a special one: the
-# PTX has about as many selects (`selp`) as a thread has accumulators, enough to choose between these and a second set.
-# Two sets are 160 + 160 registers, more than 232.
+# tileiras knows that the accumulators start from zero. The PTX has about as many selects (`selp`) as a thread has
+# accumulators, enough to choose between these and a second set. Two sets are 160 + 160 registers, more than 232.
 #
 # **Exercise 08.3** (about 12 lines). From an empty cell: write the kernel `gemm_fp8(a, b, c, tn, tk)` for 256 < M ≤
 # 320, with eight consumer warps on Hopper. It runs on a one-dimensional grid of any number of blocks, which share B's
@@ -263,8 +265,8 @@ print(made.ptx.count("wgmma.mma_async"), "wgmma,", made.ptx.count("selp.b32"), "
 # | `ct.mma(…, use_fast_acc=True)` | without it, a second set of accumulators |
 # | `ct.store(…, allow_tma=False)` | a store by TMA takes shared memory from the loop's stages |
 #
-# How do you hide from tileiras that the accumulators start from zero? It sees through `ct.bid(0) * 0`, but it compiles
-# a kernel before there is a grid. (cuda-tile 1.7.0, tileiras 13.4.)
+# How do you hide from tileiras that the accumulators start from zero? It sees through `ct.bid(0) * 0`, but when it
+# compiles, it does not know the grid. (cuda-tile 1.7.0, tileiras 13.4.)
 #
 # To see your own kernel's report: `print(compile_cutile(gemm_fp8, [*skinny, 128, 128], "sm_90"))`.
 
@@ -292,20 +294,27 @@ def gemm_fp8(a, b, c, tn: ct.Constant[int], tk: ct.Constant[int]):
 check("08.3", gemm_fp8)
 
 # %% [markdown]
-# `ct.bid(1)` is a **run-time zero**: 0 in a one-dimensional grid, which the compiler does not know.
+# `ct.bid(1)` is a **run-time zero**: 0 in a one-dimensional grid, which the compiler does not know. `slabs` with it:
+
+# %%
+made = compile_cutile(slabs, [*skinny, *tiles, True, *how[1:]], "sm_90")
+print(f"{made}\n{made.ptx.count('selp.b32')} selects")
+
+# %% [markdown]
+# The selects came with the known zero, and the stack with the selects.
 #
 # The table times variants in turn with cuBLASLt. Each indented row is *slabs of 128* with the named changes. `latency=`
 # hints ask for a deeper pipeline: *latency 3, 6* is 6 for A's tile of 256 rows, and 3 for the other two. *to_SMs* are
 # the bytes that arrive at the SMs, counted by Nsight Compute.
 
 # %%
-show_sweep("tile_fp8", to_SMs=TO_SMS).iloc[[1, 2, 3, 6, 7, 8, -1]]
+show_sweep("tile_fp8", to_SMs=TO_SMS)
 
 # %% [markdown]
-# In tiles of 128×256, a sixth of the work is padding. Tiles of 64×256 pad no rows, but load 1.47 GB. Slabs that start
-# from 0 spill, and load 2.37 GB. With a run-time zero nothing spills: the kernel loads 819 MB, as computed above, and
-# reaches 0.88 of cuBLASLt's speed. A deeper pipeline brings it to 0.97, whether it comes from latency hints or from
-# stores that leave it the shared memory. cuBLASLt loads more, and is 3% faster.
+# Tiles of 64×256 pad no rows, but load 1.8 times as much. Slabs that start from 0 spill; their bytes presumably include
+# spilled registers. With a run-time zero, slabs load what was computed above. A deeper pipeline makes them about a
+# tenth faster, by latency hints or by stores that leave it the shared memory. cuBLASLt loads more, and is slightly
+# faster.
 #
 # ## What to remember
 #

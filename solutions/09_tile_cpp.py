@@ -9,17 +9,16 @@
 # # 09 · Tiles in C++
 #
 # [*CUDA Tile C++*](https://docs.nvidia.com/cuda/cuda-programming-guide/02-basics/writing-tile-kernels.html) brings the
-# model of the last pages to C++: arrays, tiles, blocks, and no threads. A tile kernel can share a file with ordinary
-# CUDA kernels, and the compiler behind it is cuTile's.
+# model of the last pages to C++: arrays, tiles, blocks, and no threads. The compiler is cuTile's.
 #
-# This page is about one difference. When Python launches a cuTile kernel, it first inspects your tensors and passes
-# facts to the compiler: this pointer is a multiple of 16 bytes, and so is that stride. A C++ kernel is compiled before
-# any tensor exists, so **you** state those facts in the source. A GEMM that states none is correct, but on an H200 it
-# runs at 5% of cuBLAS's speed; with the same facts it is as fast as in Python.
+# When Python launches a cuTile kernel, it first inspects your tensors and passes facts to the compiler: this pointer is
+# a multiple of 16 bytes, and so is that stride. A C++ kernel is compiled before any tensor exists, so **you** state
+# those facts in the source. A GEMM that states none is correct, but on an H200 it runs at 5% of cuBLAS's speed; with
+# the same facts it is as fast as in Python.
 #
 # Each answer is a Python function that returns C++ source. `check` compiles it with the course's `nvcc` (13.4),
-# inspects the code, and runs it, or simulates it if there is no GPU. All you must install is a C++ compiler, nvcc's
-# preprocessor. No later page needs this one: skip it if you write no C++.
+# inspects the code, and runs it, or simulates it if there is no GPU. You must install only a C++ compiler, which nvcc
+# uses as its preprocessor. No later page needs this one: skip it if you write no C++.
 #
 # > **After this page you can** write a tile kernel in C++, find in the compiler's remarks and its code which fact it
 # > lacks, and promise no more than is true.
@@ -38,7 +37,7 @@ from tutorlib import (
 from tutorlib.kernels.cpp import PROMISES
 
 # %% [markdown]
-# Compile 07.1's kernel for rows of 8,184 bytes, not a multiple of 16, then of 8,192.
+# Compile 07.1's kernel for rows of 8,184 bytes, which is not a multiple of 16, and then for rows of 8,192.
 
 # %%
 from tutorlib.kernels.cutile import plain
@@ -50,8 +49,8 @@ for k in (4092, 4096):
     print(f"K = {k}: {by_tma} loads by TMA, {in_python.ptx.count('ld.global'):3} by threads")
 
 # %% [markdown]
-# Without the fact about the stride, threads copy element by element: 128 loads in a step, twice in the code. A launch
-# tests strides for 16 bytes only: the compiler does not learn that 8,184 is a multiple of 8.
+# Without the fact about the stride, threads copy element by element: 128 loads a thread in a step, which the code has
+# twice. A launch tests strides for 16 bytes only: the compiler does not learn that 8,184 is a multiple of 8.
 #
 # ## A whole program
 #
@@ -181,8 +180,7 @@ check("09.1", first_gemm)
 print(compile_cpp(PROMISES["nothing"].source).remarked)
 
 # %% [markdown]
-# The mma uses tensor cores, but the loads do not use TMA: the threads load the elements into registers, then store them
-# to shared memory.
+# The loads do not use TMA: the threads load the elements into registers, then store them to shared memory.
 #
 # The remark names the reason, "base pointer not 16-byte aligned": as far as the compiler knows, a pointer may hold any
 # address. State the fact with the first of the three **promises** of this page:
@@ -217,17 +215,18 @@ print(f"{made.smem_bytes // 1024} KiB of shared memory: {fetching(made)}")
 
 # %% [markdown]
 # The kernel has room for five stages of 32 KiB and for the tile of C, but it waits until each load has arrived before
-# it issues the next. The lower loop in the picture waits only until a buffer is free. The picture is a model: a number
-# is a step along K, its two loads drawn as one. In it the tensor cores compute for 22% and 91% of the time; Nsight
-# Compute counted 20.9% and 86.5% for such kernels. **Predict:** which fact about a, b and c does the compiler lack?
+# it issues the next. The lower loop in the picture waits only until a buffer is free. In this model a number is a step
+# along K, its two loads drawn as one. Its latency and compute time are fitted to Nsight Compute's counts: tensor cores
+# busy for 20.9% of the time in this kernel, 86.5% in one that does not wait. **Predict:** which fact about a, b and c
+# does the compiler lack?
 
 # %%
 show_timeline(*(Timeline(5, latency=8, transfer=1, compute=2, tiles=8, one_by_one=slow) for slow in (True, False)))
 
 # %% [markdown]
-# C's memory could overlap with A's or B's. The third promise excludes it, a keyword after a pointer's type, as in
-# `const bf16* __restrict__ a`: while the kernel runs, memory accessed through this pointer is either never written, or
-# accessed only through it. By this rule, which pointers need the keyword?
+# C's memory could overlap with A's or B's. The third promise excludes this. It is a keyword after a pointer's type, as
+# in `const bf16* __restrict__ a`: while the kernel runs, memory accessed through this pointer is either never written,
+# or accessed only through it. By this rule, which pointers need the keyword?
 
 # %%
 for pointers in ("c", "ab", "abc"):
@@ -237,9 +236,9 @@ print(f"07.1 in cuTile     : {fetching(in_python)}")
 
 # %% [markdown]
 # By the rule c alone suffices, or a and b: then no store to C can change A or B. This compiler needs all three. (In
-# fact no load needs to wait, because the only store follows the loop; the compiler does not use that.)
+# fact no load needs to wait: the only store follows the loop.)
 #
-# cuTile always makes this promise: it compiles every launch as if no two arrays overlapped, without looking at them.
+# cuTile always makes this promise: it compiles every launch as if no two arrays overlapped.
 #
 # **Exercise 09.2** (about 5 lines). Write `gemm()`, which returns `first_gemm()` with the promises that it needs; tiles
 # and launch stay. TMA carries every load and every store, and the loop that fetches tiles does not wait for a load that
@@ -302,8 +301,9 @@ for size in ("4096", "8192"):
 pandas.DataFrame(columns, index=list(rungs))
 
 # %% [markdown]
-# No rung differs by more than 2% of cuBLAS's speed: with the same three facts the language hardly matters. Both fall to
-# 6% of cuBLAS's speed where the accumulators spill, and both pass cuBLAS only with 256×256 over two CTAs at 8192.
+# No rung differs by more than 2% of cuBLAS's speed, less than two sessions may (4%, notebook 07): with the same three
+# facts the language hardly matters. Both fall to 6% where the accumulators spill, and pass cuBLAS only with 256×256
+# over two CTAs at 8192.
 #
 # ## A kernel of your own
 #
@@ -313,7 +313,7 @@ pandas.DataFrame(columns, index=list(rungs))
 # **Exercise 09.3** (about 17 lines). From an empty cell: write `gradient()`, which returns the source of this kernel,
 # with the parameters and the grid of 09.2. k may be any positive number; m and n are multiples of 8. TMA carries every
 # load and every store, no load is waited for right after it is issued, and the tensor cores do all of the additions.
-# Promise nothing that can be false. (wgmma can read either operand transposed.)
+# Promise nothing that can be false. (For bf16, wgmma can read either operand transposed.)
 
 
 # %%
@@ -354,23 +354,24 @@ print(fetching(made))
 #
 # ## A promise that is false
 #
-# At K = 68, as at 4,092, rows are a multiple of 8 bytes, not of 16. **Predict:** which kernel is wrong, and from which
-# row of A on?
+# At K = 68, as at 4,092, rows are a multiple of 8 bytes, not of 16. A's row i is full of the number i, and B of ones,
+# so a wrong row of C shows a wrong row of A. **Predict:** which kernel is wrong, and from which row on?
 
 # %%
-a, b = (torch.randn(128, 68, device=place).bfloat16() for _ in range(2))
+a = torch.arange(128.0, device=place).bfloat16()[:, None].repeat(1, 68)
+b = torch.ones(128, 68, device=place).bfloat16()
 for promise in ("  multiples of 4 instead", "+ __restrict__"):
-    print(f"{promise.strip()}:")
     c = torch.full((128, 128), torch.nan, device=place).bfloat16()
     try:
         if run_cpp(PROMISES[promise].source, (1, 1), a, b, c, 128, 128, 68):
-            print("C is right:", torch.allclose(c.float(), a.float() @ b.float().mT, rtol=0.01, atol=0.1))
+            wrong = (~torch.isclose(c.float(), a.float() @ b.float().mT, rtol=0.01)).any(1).nonzero().flatten().tolist()
+            print(f"{promise.strip()}: {len(wrong)} wrong rows", *wrong[:1], sep=", the first: ")
     except Exception as error:  # of the driver, which may refuse the launch
-        print(error)
+        print(f"{promise.strip()}: {error}")
 
 # %% [markdown]
-# On the H200 the kernel that promises multiples of 8 ran without an error, but its C was wrong. A's row 1 begins at
-# byte 136. No copy of 16 bytes, by a thread or by TMA, can begin there.
+# The H200 ran the false promise without an error. A's row 1 begins at byte 136. No copy of 16 bytes, by a thread or by
+# TMA, can begin there.
 #
 # ## What to remember
 #

@@ -2,7 +2,7 @@
 # jupyter:
 #   tutorlib:
 #     minutes: 75
-#     appendix: 25
+#     appendix: 20
 #     summary: Tensor memory, one thread that multiplies, six warps, pairs of blocks. Never run on a Blackwell.
 # ---
 
@@ -23,7 +23,7 @@
 # | | simulated, with edges in M, N and K: C is right, and no race, missing wait or deadlock is found |
 # | **not proved** | any speed |
 # | | orders of the warps other than the simulated one |
-# | | our reading of PTX's manual, which page and simulator share |
+# | | our reading of PTX's manual, on which the simulator and each ✓ rest |
 #
 # `check` compiles and simulates your code; on a B200 it also runs it. The problem is notebook 10's: C = A · Bᵀ,
 # `gemm(a, b, c)`, bf16, accumulated in fp32.
@@ -32,7 +32,7 @@
 # > multiplications that one thread issued, say which fence orders two of its instructions, give six warps their roles
 # > in one kernel, and, after the appendix, let two blocks share a tile.
 # >
-# > **It takes** about 75 minutes, on any machine; its appendix about 25 more.
+# > **It takes** about 75 minutes, on any machine; its appendix about 20 more.
 
 # %%
 import cutlass
@@ -42,7 +42,7 @@ from cutlass import Float32, Int32
 
 from tutorlib import (
     TensorSpec, allocated_columns, check, compile_cute, ring_stages, show_blackwell, show_findings, show_handover,
-    show_pair, show_source, show_tensor_memory,
+    show_pair, show_source,
 )  # fmt: skip
 from tutorlib.kernels.blackwell import (
     PAIR, SMS, BlackwellConfig, Parts, TileSteps, Tma, band, course_parts, fence_before, issue, make_blackwell_gemm,
@@ -64,11 +64,7 @@ show_blackwell()
 # Tensor memory is a matrix of 32-bit words in each SM, with 128 rows and 512 columns: 256 KiB, as much as the register
 # file. PTX calls its rows **lanes**, which are not those of a warp. A 128×256 tile of fp32 accumulators takes a row for
 # each row of C and a column for each column of C, so two of them fit.
-
-# %%
-show_tensor_memory(columns=256, accumulators=2)
-
-# %% [markdown]
+#
 # The tensor cores write all lanes. A warp can read only 32 of them, starting at lane 32 · (warp number modulo 4). So
 # four warps read a tile, and a warp's number determines its rows.
 #
@@ -102,9 +98,8 @@ show_tensor_memory(columns=256, accumulators=2)
 #     cute.arch.sync_threads()
 # ```
 #
-# **Exercise 17.1** (about 5 and 3 lines). Write your own two functions. Theirs have three faults; one of them only
-# costs time. One barrier of the block is enough in each function. The check takes both, which the cell's last line puts
-# into `tensor_memory`, and simulates a small GEMM around them.
+# **Exercise 17.1** (about 5 and 3 lines). Write your own two functions. The colleague's have three faults; one of them
+# only costs time. One barrier of the block is enough in each function. The check simulates a small GEMM around both.
 
 
 # %%
@@ -141,15 +136,14 @@ check("17.1", tensor_memory)
 #
 # One bf16 instruction multiplies M × 16 by 16 × N and adds the product to M × N accumulators in tensor memory. M is at
 # most 128, in a pair of blocks 256, and N at most 256 ([Matrix
-# Shape](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-matrix-shape)). So a K tile of 64 takes four,
-# which `steps.multiply` issues:
+# Shape](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-matrix-shape)). So a K tile of 64 takes four:
 
 # %%
-show_source(make_umma, issue)
+show_source(issue)
 
 # %% [markdown]
 # `tCrA` and `tCrB` are descriptors of shared memory, as on Hopper, and `acc` is an address in tensor memory. Without
-# `ACCUMULATE`, K block 0 of a tile's first K tile overwrites `acc`, and so clears what the last tile left.
+# `ACCUMULATE`, K block 0 of a tile's first K tile overwrites what the last tile left.
 #
 # ### Commit
 #
@@ -189,9 +183,8 @@ show_source(make_umma, issue)
 # | `read(accumulator, part)` | start `tcgen05.ld` of a part into registers |
 # | `write(number, part)` | round the registers, and let TMA store them as a part of the number-th tile |
 #
-# The producer's main loop is notebook 15's, for several tiles. One thing is new: `empty` is signaled by commits. A
-# block must not end before they have arrived: its shared memory, mbarriers included, may belong to another block by
-# then.
+# The producer's main loop is notebook 15's, for several tiles, except that commits arrive at `empty`. A block must not
+# end before they have arrived: its shared memory, mbarriers included, may belong to another block by then.
 #
 # **Exercise 17.2** (about 3 lines). Complete `produce(steps)`, the TMA warp's loop: it must return only after the last
 # commit to each stage has arrived, for any K and any number of tiles.
@@ -224,13 +217,13 @@ def produce(steps: TileSteps):
 check("17.2", produce)
 
 # %% [markdown]
-# After the last load, `state` is at the stage and the phase of one load more: wait as for one more load into each
-# stage, and the wait is over when the last commit has arrived.
+# After the last load, `state` is at the stage and the phase of one load more. So wait at `empty` once more for each
+# stage, as if to load it again.
 #
 # **Exercise 17.3** (about 14 lines). Write `multiply(steps)`, the MMA warp's loop. The table of mbarriers says what it
 # waits for and commits to. `steps.multiply` elects its thread itself; its `first` may be a run-time value. One thread
-# issues a commit, `tcgen05.commit(barrier)`, under `with cute.arch.elect_one():`, which elects the thread that
-# multiplied. This warp never waits for its own multiplications.
+# issues a commit, `tcgen05.commit(barrier)`, under `with cute.arch.elect_one():`. PTX promises that a warp elects the
+# same thread every time, so it is the thread that multiplied. This warp never waits for its own multiplications.
 
 
 # %%
@@ -265,30 +258,26 @@ check("17.3", multiply)
 # An epilogue warp reads its 32 lanes in parts of 64 columns:
 
 # %%
-show_source(make_t2r, TileSteps.read)
+show_source(TileSteps.read)
 
 # %% [markdown]
-# The copy is one `tcgen05.ld.32x32b.x64`: 32 lanes of 32 bits, 64 times. Thread t of the warp gets 64 accumulators of
-# one row of C. The load is asynchronous, too: the registers are valid after `tcgen05.wait::ld`, which CuTe calls
-# `cute.arch.fence_view_async_tmem_load()`. `steps.write` is notebook 14's epilogue with two boxes in turns. Before it
-# writes into one, `cp_async_bulk_wait_group(1, read=True)` waits until TMA has read every box that this thread stored,
-# except the newest.
+# `fence_after()` is explained below. The copy is one `tcgen05.ld.32x32b.x64`: each thread gets 64 accumulators of one
+# row of C. The load is asynchronous, too: the registers are valid after `tcgen05.wait::ld`, which CuTe calls
+# `cute.arch.fence_view_async_tmem_load()`. `steps.write` is notebook 14's epilogue with two boxes in turns.
 #
-# Compare one accumulator with two, for three tiles of four K tiles. In an epilogue's row, dark cells read a part and
-# light cells write it:
+# Compare one accumulator with two, for three tiles of four K tiles:
 
 # %%
 show_handover(1, 2)
 
 # %% [markdown]
 # With one accumulator, the tensor cores are idle in ticks 14 to 21: the epilogue reads tile 0's last part only in tick
-# 20, and the MMA warp issues in 21. With two, they are never idle as long as the loads keep up and a tile's epilogue
-# takes no longer than the next tile's main loop.
+# 20. With two, they are never idle as long as the loads keep up and an epilogue takes no longer than a main loop.
 #
 # Here is the loop of an epilogue warp. One lane of each warp frees the accumulator as soon as its last part is in
-# registers. `steps.leader` is the rank of the block whose `free` counts, here its own. A colleague wants to save part
-# of it, so it has three switches: without `waits` there is no `wait::ld`; `relaxed` makes the arrival order no other
-# access; and `fences` adds a `tcgen05.fence::before_thread_sync` ahead of it.
+# registers. `steps.leader` is the rank of the block whose `free` counts, here its own. A colleague wants to leave parts
+# out: `waits=False` drops `wait::ld`; `relaxed=True` makes the arrival order no other access; `fences=True` puts a
+# `tcgen05.fence::before_thread_sync` ahead of it.
 
 
 # %%
@@ -336,21 +325,25 @@ matrices = [torch.ones(shape).bfloat16() for shape in ((129, 136), (264, 136), (
 show_findings(kernels, *matrices, arch="sm_100a")
 
 # %% [markdown]
-# ### What orders two tcgen05 instructions
+# The second and the fourth. (`parts.issue` is the course's call of `issue`.)
 #
-# The second and the fourth. (`parts.issue` is the course's call of `issue`.) The rules:
+# ### What orders two tcgen05 instructions
 #
 # | first | then | ordered by |
 # |---|---|---|
 # | `tcgen05.mma` | `tcgen05.mma`, of the same thread | the order of issue |
-# | `tcgen05.mma` | `tcgen05.ld`, of any warp | a commit, and a wait for its mbarrier |
+# | `tcgen05.mma` | `tcgen05.ld`, of any warp | a commit, a wait for its mbarrier, `fence::after` |
 # | `tcgen05.ld` | the use of its registers | `tcgen05.wait::ld` |
-# | `tcgen05.ld` | `tcgen05.mma` into the same columns | `wait::ld`, an arrival, a wait for it |
+# | `tcgen05.ld` | `tcgen05.mma` into the same columns | `wait::ld`, an arrival, a wait for it, `fence::after` |
 # | all of these | `tcgen05.dealloc` | each ends as above; then a barrier of the block |
 #
-# The arrival must *release* what came before it, as CuTe's does by default. After a relaxed one a
-# [tcgen05.fence](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-memory-consistency-model) does that,
-# as we read PTX; but a fence orders only what has finished, so it cannot replace `wait::ld`.
+# `fence::after` is `tcgen05.fence::after_thread_sync`: no tcgen05 instruction below it starts before the wait above it
+# is over. PTX's [examples](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-memory-consistency-model)
+# have it after both waits: the epilogue's for `ready` and the MMA warp's for `free`. `steps.read` and `steps.multiply`
+# begin with it, so your loops need none. The simulator would not notice if it were missing.
+#
+# The arrival must *release* what came before it, as CuTe's does by default. In PTX's example the arrival is relaxed,
+# and a `fence::before` releases; but it orders only what has finished, so it cannot replace `wait::ld`.
 #
 # ## The kernel
 #
@@ -358,24 +351,33 @@ show_findings(kernels, *matrices, arch="sm_100a")
 # into boxes. It returns a block with
 #
 # - `block.warp`, the warp's number; warp 5 loads, warp 4 multiplies, warps 0 to 3 store;
-# - `block.address`, for `alloc_tmem`;
+# - `block.address`, for `parts.allocate`;
 # - `block.steps`, in which the mbarriers are not initialized and tensor memory is missing;
 # - `block.steps_in(acc)`, the steps for your loops, given the pointer that `allocate` returns.
 #
 # The kernel's functions are in one object: `parts.allocate`, `parts.release`, `parts.produce`, `parts.multiply` and
 # `parts.store`.
 #
-# **Exercise 17.4** (about 20 lines). Write the rest of the kernel, using the functions in `parts`:
+# **Exercise 17.4** (about 12 lines). Write the rest of the kernel, using the functions in `parts`:
 #
-# - A block has `config.stages` stages and `config.accumulators` accumulators. It allocates `config.columns` columns.
-# - It initializes all mbarriers, by `cute.arch.mbarrier_init(barrier, arrivals)` and `cute.arch.mbarrier_init_fence()`,
-#   as in notebook 14. No warp may use an mbarrier before.
+# - A block allocates `config.columns` columns.
+# - One thread calls `init_mbarriers`. Its `arrivals` end a phase of `free`. No warp may use an mbarrier before.
 # - The appendix runs the kernel in pairs of blocks. Both blocks of a pair call the same functions, and the epilogue
 #   warps of `config.width` blocks (1 without a pair) arrive at `free`.
 # - A block may end only when nothing uses its shared memory or its tensor memory any more.
 
 
 # %%
+def init_mbarriers(steps, config, arrivals):
+    for stage in range(config.stages):
+        cute.arch.mbarrier_init(steps.full + stage, 1)
+        cute.arch.mbarrier_init(steps.empty + stage, 1)
+    for number in range(config.accumulators):
+        cute.arch.mbarrier_init(steps.ready + number, 1)
+        cute.arch.mbarrier_init(steps.free + number, arrivals)
+    cute.arch.mbarrier_init_fence()
+
+
 @cute.kernel
 def blackwell_kernel(
     a: Tma,
@@ -387,16 +389,10 @@ def blackwell_kernel(
     parts: cutlass.Constexpr,
 ):
     block = make_block(a, b, c, tiled_mma, sizes, config, parts)
-    ### BEGIN SOLUTION (about 20 lines)
+    ### BEGIN SOLUTION (about 12 lines)
     if block.warp == 5:
         with cute.arch.elect_one():
-            for stage in range(config.stages):
-                cute.arch.mbarrier_init(block.steps.full + stage, 1)
-                cute.arch.mbarrier_init(block.steps.empty + stage, 1)
-            for number in range(config.accumulators):
-                cute.arch.mbarrier_init(block.steps.ready + number, 1)
-                cute.arch.mbarrier_init(block.steps.free + number, 4 * config.width)
-            cute.arch.mbarrier_init_fence()
+            init_mbarriers(block.steps, config, 4 * config.width)
     acc = parts.allocate(block.warp, config.columns, block.address)
     steps = block.steps_in(acc)
     if block.warp == 5:
@@ -435,8 +431,7 @@ check("17.4", make_gemm)
 # TMA may still be reading the boxes of the last tile when `store` returns: the warps that stored them wait. All warps
 # may use the mbarriers after the barrier in `allocate`, so they are initialized before it.
 #
-# Notebook 14's accumulators alone take 128 registers of each thread. Here is all that your kernel takes, and the
-# `tcgen05` instructions in it:
+# Notebook 14's accumulators alone take 128 registers of each thread. Your kernel takes fewer in all:
 
 # %%
 import re
@@ -460,7 +455,7 @@ with suppress(NotImplementedError):  # until you have written all of it
 #   and `free` are to accumulators what `full` and `empty` are to stages.
 # - A commit turns the completion of issued work into an arrival.
 # - A block allocates tensor memory and must free it; each warp can read a quarter of the lanes.
-# - `wait::ld` ends loads of tensor memory; a release or a `tcgen05.fence` orders what has finished.
+# - `wait::ld` ends loads of tensor memory; a release orders what has finished, and a fence after a wait what follows.
 # - A block may end only after every operation on its memory or mbarriers: loads, stores and commits.
 #
 # Next: [notebook 18](18_epilogues.ipynb) puts a layer's bias, activation and residual into the epilogue.
@@ -516,13 +511,13 @@ for pair in (False, True):
 # epilogue is the leader's rank.) `empty` and `ready` are each block's own: its producer and its epilogue wait there.
 #
 # Your `produce` serves as it is: the leader alone announces the bytes, and `steps.stage_bytes` are those of both
-# blocks. Block 1's may land before that: the phase cannot end without its one arrival.
+# blocks. Block 1's bytes may land first: the phase ends only after the leader's arrival.
 #
 # `tcgen05.commit(barrier, mask, tcgen05.CtaGroup.TWO)` arrives at this mbarrier in each block of the mask. `steps.both`
 # is the mask of both blocks.
 #
-# **Exercise 17.5** (about 15 lines). Copy your `multiply`, and make it `pair_multiply`, the MMA warp's loop in both
-# blocks. Block 1's producer must not overwrite its stage before the tensor cores of *both* SMs have read it.
+# **Exercise 17.5** (about 15 lines, three of them new). Copy your `multiply` and change it into `pair_multiply`, which
+# both blocks' MMA warps call. No producer may overwrite a stage that either SM's tensor cores still read.
 
 
 # %%

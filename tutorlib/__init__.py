@@ -23,9 +23,7 @@ NAMES = {  # module → its functions, classes, constants and submodules that pa
         "show_complement show_divide show_layout show_layouts show_memory show_path show_picked show_pictures "
         "show_tv show_tvs"
     ),
-    "draw.machines": (
-        "show_blackwell show_handover show_machine show_mbarrier show_pair show_sm show_tensor_memory show_wgmma"
-    ),
+    "draw.machines": ("show_blackwell show_handover show_machine show_mbarrier show_pair show_sm show_wgmma"),
     "draw.tiles": (
         "show_block_order show_columns show_gate show_gate_registers show_k_loop show_multicast "
         "show_reduction show_rescaling show_shards show_warps"

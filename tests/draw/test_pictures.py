@@ -35,13 +35,6 @@ def words(picture):
     return [text.get_text() for axes in picture.axes for text in axes.texts]
 
 
-def test_tensor_memory_has_each_accumulator_in_all_lanes():
-    said = words(tutorlib.show_tensor_memory(columns=128, accumulators=3))
-    assert [said.count(str(at)) for at in ("1", "2")] == [16, 16]  # 4 cells of 32 columns, for each of 4 warps
-    with pytest.raises(ValueError, match="tensor memory has 512"):
-        tutorlib.show_tensor_memory(columns=256, accumulators=3)
-
-
 def test_what_a_pair_loads():
     assert "B: rows 128 to 255\n16 KiB" in words(tutorlib.show_pair())
 

@@ -9,9 +9,9 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
 from tutorlib.draw.grid import DPI, WIDTH, CellGrid, Picture, figure
 from tutorlib.draw.palette import CATEGORIES, EMPTY, INK, RAMP, category, mixed
-from tutorlib.draw.timelines import ARRIVING, PALE, over_time, tick_grid
+from tutorlib.draw.timelines import PALE, over_time, tick_grid
 from tutorlib.machine.features import hardware_of
-from tutorlib.models.memory import A100, H100, KIB, LANES, SM, TMEM_COLUMNS, Mbarrier, fresh
+from tutorlib.models.memory import A100, H100, KIB, SM, Mbarrier, fresh
 from tutorlib.models.timelines import EPILOGUE_ROWS, MMA_ROW, TENSOR_CORES, Chart, block_chart
 
 # A GPU ----------------------------------------------------------------------------------------------------------------
@@ -203,8 +203,6 @@ def state(barrier: Mbarrier) -> list[str]:
 
 # Blackwell ------------------------------------------------------------------------------------------------------------
 
-QUARTER = LANES // 4
-COLUMNS_OF_CELL = 32
 RING = {"stages": 4, "parts": 4}
 GRAY = category(7)
 PINK = category(5)
@@ -249,59 +247,28 @@ def show_blackwell(stages: int = 4) -> Picture:
     return picture
 
 
-def show_tensor_memory(columns: int = 256, accumulators: int = 2) -> Picture:
-    """A block's 128 lanes × 512 columns of 32 bits: the place of each accumulator, and the warp that may read it.
-
-    A cell is 32 lanes × 32 columns. Raises ValueError if the accumulators do not fit.
-    """
-    if columns * accumulators > TMEM_COLUMNS:
-        raise ValueError(f"{accumulators} accumulators of {columns} columns: tensor memory has {TMEM_COLUMNS}")
-    cells = range(TMEM_COLUMNS // COLUMNS_OF_CELL)
-    owner = [
-        cell * COLUMNS_OF_CELL // columns if cell * COLUMNS_OF_CELL < columns * accumulators else -1 for cell in cells
-    ]
-    breaks = {at: 2.0 for at in cells if at and owner[at] != owner[at - 1]}
-    grid = CellGrid(
-        f"128 lanes × {TMEM_COLUMNS} columns: a number is the accumulator, a row of cells one warp's lanes",
-        [[f"{at}" if at >= 0 else "" for at in owner] for _ in range(4)],
-        [[category(4 + 2 * at) if at >= 0 else EMPTY for at in owner] for _ in range(4)],
-        [f"warp {warp}: {QUARTER * warp} to {QUARTER * warp + QUARTER - 1}" for warp in range(4)],
-        [str(cell * COLUMNS_OF_CELL) for cell in cells],
-        {1: 1.0, 2: 1.0, 3: 1.0},
-        breaks,
-    )
-    return figure([grid])
-
-
 def show_handover(*accumulators: int, tiles: int = 3, k_tiles: int = 4) -> Picture:
     """The MMA warp, the tensor cores and an epilogue warp, for each number of accumulators."""
     timelines = [block_chart(tiles, k_tiles, accumulators=number, **RING) for number in accumulators]
-    return show_timelines(timelines, (MMA_ROW, TENSOR_CORES, EPILOGUE_ROWS[0]))
-
-
-def show_timelines(timelines: Sequence[Chart], rows: Sequence[str] = ()) -> Picture:
-    """Below each other. rows: only these."""
+    rows = (MMA_ROW, TENSOR_CORES, EPILOGUE_ROWS[0])
 
     def shades(tile: int) -> dict[str, str | None]:
         color = category(2 * tile)
-        return {"in flight": ARRIVING, "landed": mixed(color, EMPTY, PALE), "": color, "waits": None}
+        return {"landed": mixed(color, EMPTY, PALE), "": color, "waits": None}
 
     def grid(timeline: Chart, ticks: int) -> CellGrid:
-        shown = rows or timeline.rows
         spans = [
             (span.row, span.begin, span.end, span.label, shades(span.tile)[span.does])
             for span in timeline.spans
-            if span.row in shown
+            if span.row in rows
         ]
         cores = [span for span in timeline.spans if span.row == TENSOR_CORES]
         busy = timeline.multiplying / (cores[-1].end - cores[0].begin)
         title = f"{timeline.title}: {timeline.total} ticks; from their first K tile to their last the tensor cores are"
-        return tick_grid(f"{title} {busy:.0%} busy", shown, ticks, spans, {})
+        return tick_grid(f"{title} {busy:.0%} busy", rows, ticks, spans, {})
 
-    meanings = "in flight", "landed; in the epilogue: written", "issued, multiplied, read", "waits at an mbarrier"
-    seen = {span.does for timeline in timelines for span in timeline.spans if span.row in (rows or timeline.rows)}
-    legend = {says: shade for says, (does, shade) in zip(meanings, shades(0).items(), strict=True) if does in seen}
-    return over_time(timelines, grid, legend)
+    meanings = "the epilogue writes a part", "issued, multiplied, or read by the epilogue", "waits at an mbarrier"
+    return over_time(timelines, grid, dict(zip(meanings, shades(0).values(), strict=True)))
 
 
 def show_pair() -> Picture:

@@ -130,7 +130,7 @@ def blocks_per_sm(sm: SM, smem_bytes: int, registers: int, threads: int) -> int:
 
 # Blackwell: tensor memory, bytes of a stage ---------------------------------------------------------------------------
 
-LANES, TMEM_COLUMNS = 128, 512  # of a block's tensor memory; a column is 32 bits in each lane
+LANES = 128  # of tensor memory
 SMEM_ROOM = 227 * 1024  # bytes that a block can have
 
 
