@@ -23,7 +23,6 @@ import cutlass
 import cutlass.cute as cute
 from cutlass import BFloat16, Float32
 from cutlass.cute.nvgpu import warpgroup
-from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
 from tutorlib import check, show_attention, show_figure, show_levers, show_softmaxes, show_source, show_wgmma
 from tutorlib.kernels.attention import (
@@ -232,6 +231,9 @@ check("23.2", step)
 
 
 # %%
+from cutlass.pipeline import PipelineUserType, make_pipeline_state
+
+
 @cute.jit
 def steps(me, tile, k_state, v_state):
     """Blocks n_blocks - 2 to 0; returns the state of V's ring after them."""
@@ -301,11 +303,10 @@ my_kernel = softmax_step, step, consume
 check("23.3", my_kernel)
 
 # %% [markdown]
-# One warpgroup passes before its own first turn. If neither did, both would wait forever; if both did, both might issue
-# at once.
+# One warpgroup passes before its own first turn. If neither did, both would wait forever.
 #
-# The course's kernel is also **persistent**: a thread block takes tile after tile, and its producer warp loads the next
-# tile's Q, K and V while the consumers finish this one.
+# The course's kernel is also **persistent**: a thread block takes tile after tile, and loads the next tile's Q, K and V
+# while its consumers finish this one.
 #
 # ## Measured
 #
@@ -371,5 +372,11 @@ show_softmaxes("NVIDIA H200")
 #
 # Exponentials relative to one maximum may be added in any order, also at the end. With different maxima, the parts
 # could not be added, and the four threads would rescale their columns of O by different factors.
+#
+# </details>
+#
+# <details><summary>3. Before ping-pong's first turn, one warpgroup passes. What if both did?</summary>
+#
+# Then there are two turns, and both warpgroups may issue at once.
 #
 # </details>
