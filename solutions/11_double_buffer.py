@@ -11,13 +11,13 @@
 # The GEMM of notebook 10 loads a tile, waits, computes, and loads the next one. While a block loads, it multiplies
 # nothing; while it multiplies, none of its loads is in flight. This page gives shared memory a second buffer, so that
 # the next tile arrives while this one is multiplied. Then it does the same one level closer to the tensor cores, with
-# registers. The first picture promises ×1.5, an H200 gives ×1.11 and then ×1.07 more; a model shows what limits it.
+# registers. The first picture promises ×1.5, an H200 gives ×1.14 and then ×1.06 more; a model shows what limits it.
 #
 # > **After this page you can** predict the time of a pipeline from its parts, for one block on an SM and for several,
 # > write a double-buffered loop and say which barriers it needs, fetch registers ahead across the end of a tile, and
 # > write a pipelined kernel without a barrier.
 # >
-# > **It takes** about 75 minutes, on any machine: 9 to read, 20 for cells and pictures, 46 for the exercises. A GPU
+# > **It takes** about 75 minutes, on any machine: 8 to read, 19 for cells and pictures, 48 for the exercises. A GPU
 # > from sm_80 on times your loops.
 
 # %%
@@ -25,7 +25,6 @@ from contextlib import suppress
 
 import cutlass
 import cutlass.cute as cute
-import torch
 
 from tutorlib import (
     TensorSpec, Timeline, check, compile_cute, show_fetches, show_ladder, show_limits, show_timeline,
@@ -37,9 +36,9 @@ from tutorlib.kernels.ampere import GemmConfig, Steps, main_loops as course, mak
 #
 # The picture has a row for each buffer (*buf*) and one for the arithmetic (*math*). Dots: the copy is issued and
 # nothing has arrived, because of the *latency* or because the memory is busy with another tile. Gray is the
-# *transfer*: the tile arrives. A color is a tile, pale while it waits. As at the end of page 10, two blocks share an
-# SM. Each block has its own buffers; the blocks take turns at the memory and the tensor cores. Above, each block has
-# one buffer, and below, two:
+# *transfer*: the tile arrives. Each tile has its color, paler while the tile waits in its buffer. As at the end of
+# page 10, two blocks share an SM. Each block has its own buffers; the blocks take turns at the memory and the tensor
+# cores. Above, each block has one buffer, and below, two:
 
 # %%
 show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=8, blocks=2) for stages in (1, 2)))
@@ -176,35 +175,49 @@ check("11.3", register_pipeline)
 
 # %% [markdown]
 # A barrier orders accesses to shared memory, so no compiler may move an `ldmatrix` ahead of it: only you can place that
-# fetch among the mmas. ± is the spread within one run; runs differ by more.
+# fetch among the mmas.
+#
+# Each kernel is timed in turns with cuBLAS. Trust that ratio, which *gain* compares, not µs of different moments. ± is
+# its spread within one run.
 
 # %%
 show_ladder("10.4", "11.2", "11.3")
 
 # %% [markdown]
-# This 11.2 has one barrier. With two, three blocks on an SM take 982 cycles a tile instead of 1,037: two loads can be
-# in flight. From three buffers on, one barrier allows that, so 11.3 asks for that loop.
-#
 # ## Where the rest of ×1.5 goes
 #
-# On an H200 the parts have other lengths than in the pictures. Loops that do only some of them measure each, in an SM's
-# clock cycles for one more K tile. A load takes 1,356 cycles, 593 of them the transfer; the arithmetic, fetched ahead
-# as in 11.3, takes 770, and 962 if the loop also issues copies, never waiting for them.
+# On an H200 the parts have other lengths. Loops that do only this measure each, in an SM's clock cycles for one more K
+# tile. None is fitted:
 #
-# Registers limit how many blocks share an SM:
+# | part | the loop | cycles |
+# |---|---|---|
+# | load | loads a tile and waits for it | 1,356 |
+# | transfer | keeps three loads in flight | 593 |
+# | arithmetic, fetched ahead | 11.3's, always with the same tile | 770 |
+# | beside copies | also issues copies, and never waits | 962; two blocks: 925 |
+# | and fetched as needed | 11.2's, and never waits | three blocks: 1,016 |
+#
+# Registers limit how many blocks share an SM. The course's 11.2 takes 168, its 11.3 224; yours:
 
 # %%
-for name, loop, stages in (("10.2", course.single_buffer, 1), ("11.2", course.refilled_at_once, 2),
-                           ("11.3", course.multistage, 2)):  # fmt: skip
-    made = compile_cute(make_gemm(GemmConfig(stages=stages), loop), [TensorSpec((4096, 4096), "bf16")] * 3, "sm_90")
-    print(f"{name}: {made.registers} registers a thread, {65536 // (128 * made.registers)} blocks on an SM")
+for name, loop, stages in ("10.2", course.single_buffer, 1), ("11.2", double_buffer, 2), ("11.3", register_pipeline, 2):
+    with suppress(NotImplementedError):  # until you have written it
+        made = compile_cute(make_gemm(GemmConfig(stages=stages), loop), [TensorSpec((4096, 4096), "bf16")] * 3, "sm_90")
+        print(f"{name}: {made.registers} registers a thread, {65536 // (128 * made.registers)} blocks on an SM")
 
 # %% [markdown]
-# 10.2 counts as *fetched ahead*: the compiler moves its fetches. 11.3 waits for a tile, multiplies one more K block,
-# and then issues the next load, so its round includes a quarter of the arithmetic.
+# 11.3 waits for a tile, multiplies one more K block, and then issues the next load, so its `latency` includes a quarter
+# of the arithmetic. The cell calls your `period` for one block on an SM.
 #
-# **Predict:** with two blocks on an SM, which limits 11.3: the round, the arithmetic, or the transfer? What would it
-# gain to issue the load right behind the barrier, which has freed its buffer?
+# **Predict** which part limits two, and change the call to see it:
+
+# %%
+with suppress(NotImplementedError):  # until you have written period
+    print(period(blocks=1, stages=2, latency=1356 - 593 + 962 / 4, transfer=593, compute=962, barriers=1))
+
+# %% [markdown]
+# For 10.2, too, take *fetched ahead*: its compiler moves the fetches. *Load at the barrier* is 11.3 with each load
+# right behind the barrier that frees its buffer. × compares a row with the last 10.2 row above it.
 
 # %%
 limits = None
@@ -213,18 +226,16 @@ with suppress(NotImplementedError):  # until you have written period
 limits
 
 # %% [markdown]
-# × is the gain over the last 10.2 above. `period` is within 6% of the measured cycles, but 10% low for a lone block
-# that loads at the barrier.
+# `period` is within 7% of the measured cycles, but 10% low for a lone block that loads at the barrier. This 11.2 has
+# one barrier, as has the loop that took 1,016 cycles. With two barriers 11.2 took 982. Neither deviation is explained.
 #
 # In the first picture latency + transfer is twice the arithmetic, so a second buffer turns (6 + 3) / 2 ticks into 3:
 # ×1.5. Here, with two blocks, it turns (1,356 + 925) / 2 cycles into 925: ×1.23, and ×1.17 was measured. The arithmetic
-# limits 11.3 now, so a load at the barrier gains nothing. A lone block, limited by its round, gains 11%.
+# limits 11.3 now, so a load at the barrier gains nothing.
 #
-# Beside copies the arithmetic takes a quarter longer. Both need shared memory, which moves 128 bytes a cycle: a tile's
-# fetches read 64 KiB (four warps, each 64 rows of A and of B) in 512 cycles, its copies write 32 KiB in 256. Together
-# that is as long as the arithmetic alone.
-#
-# 11.2 fetches as needed: while a warp waits for a fetch, its tensor core is idle unless another block has work.
+# Beside copies a lone block's arithmetic takes a quarter longer. Both need shared memory, which moves 128 bytes a
+# cycle: a tile's fetches read 64 KiB (four warps, each 64 rows of A and of B) in 512 cycles, its copies write 32 KiB
+# in 256. Together that is as long as the arithmetic alone.
 #
 # ## Your kernel
 #
@@ -298,31 +309,6 @@ check("11.4", matvec)
 # %% [markdown]
 # A thread that reads only its own copies needs no barrier. In the GEMM, ldmatrix hands each thread copies of others.
 #
-# On a GPU, here is its rate beside torch's. An H200 gave 3.97 and 4.24 of its datasheet's 4.8 TB/s.
-
-# %%
-from cutlass.cute.runtime import from_dlpack
-
-if torch.cuda.is_available():
-    weights, x = (torch.randn(rows, 8192, device="cuda").bfloat16() for rows in (16384, 1))
-    y = torch.empty(16384, 1, device="cuda", dtype=torch.bfloat16)
-    with suppress(NotImplementedError):  # until you have written matvec
-        views = [from_dlpack(tensor, assumed_align=16) for tensor in (weights, x, y)]
-        compiled = cute.compile(matvec, *views)
-        for name, call in {"yours": lambda: compiled(*views), "torch": lambda: torch.mm(weights, x.mT, out=y)}.items():
-            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            for n in range(120):
-                if n == 20:
-                    start.record()
-                call()
-            end.record()
-            end.synchronize()
-            rate = 100 * weights.nbytes / (start.elapsed_time(end) / 1000)
-            print(f"{name}: {rate / 1e12:.2f} TB/s")
-else:
-    print("not run: no GPU here")
-
-# %% [markdown]
 # ## What to remember
 #
 # - A second buffer turns *load, wait, compute* into *issue the next load, compute this tile*.

@@ -9,14 +9,14 @@
 # %% [markdown]
 # # 13 · Three stages, or more?
 #
-# With two buffers the next tile has to arrive while this one is multiplied. If it takes longer, the tensor cores
-# stall. A third buffer keeps two tiles in flight, so each has twice the time.
+# With two buffers the next tile has to arrive while this one is multiplied, or the tensor cores stall. A third buffer
+# keeps two tiles in flight, so each has twice the time.
 #
 # > **After this page you can** write a pipeline of any depth, say what a stage costs and where it pays, and bring a
 # > column-major operand to the tensor cores.
 # >
-# > **It takes** about 74 minutes, on any machine; its appendix about 15 more. A GPU times the kernels. After *Where a
-# > stage pays* is a good place to stop.
+# > **It takes** about 74 minutes, on any machine: 8 to read, 24 for cells and pictures, 42 for the exercises;
+# > its appendix about 15 more. A GPU times the kernels. The end of *Where a stage pays* is a good place to stop.
 
 # %%
 import cutlass
@@ -24,8 +24,8 @@ import cutlass.cute as cute
 import torch
 
 from tutorlib import (
-    A100, H100, TensorSpec, Timeline, blocks_per_sm as fit, check, compile_cute, show_figure, show_periods, show_speeds,
-    show_sweep, show_timeline, show_tvs, story,
+    A100, H100, MEMORY_READ, SHARED_READ, SHARED_WRITTEN, STALLED, TO_SMS, TensorSpec, Timeline, blocks_per_sm as fit,
+    check, compile_cute, show_figure, show_periods, show_speeds, show_sweep, show_timeline, show_tvs, story,
 )  # fmt: skip
 from tutorlib.kernels.ampere import GemmConfig, Steps, main_loops as course, make_gemm
 
@@ -73,7 +73,7 @@ show_timeline(*(Timeline(n, latency=6, transfer=1, compute=3, tiles=8, at_once=F
 # - Step *k* issues its load before it multiplies its second K block.
 # - Registers are fetched one K block ahead, and there is one barrier a tile. The loop is a plain `range`.
 # - It is right for 2, 3, 4 and 5 stages, for two and four K blocks in a tile, and where K has fewer tiles than there
-#   are stages. The simulator tries all of these.
+#   are stages. The simulator tries all of these; a GPU times three stages of 128×128×64.
 
 
 # %%
@@ -116,8 +116,7 @@ check("13.1", multistage)
 # tiles its step 4 commits nothing, and the wait lets the newest group, tile 5, stay in flight. The result is right only
 # if that tile arrives in time.
 #
-# At 4096³ three stages of 128×128×64 are no faster than notebook 11's two (the figure below). Why, and where do stages
-# pay?
+# At 4096³ three stages of 128×128×64 are no faster than two (the figure below). Why, and where do stages pay?
 #
 # ## The cost of a stage
 #
@@ -153,7 +152,7 @@ def blocks_per_sm(sm, smem_bytes, registers, threads):
 check("13.2", blocks_per_sm)
 
 # %% [markdown]
-# Now the configurations. The compiler reports the registers; the rest is arithmetic.
+# The compiler reports the registers; the rest is arithmetic.
 
 # %%
 SQUARE = [TensorSpec((4096, 4096), "bf16")] * 3
@@ -186,11 +185,13 @@ for config in CONFIGS:
 show_speeds("gemm_depth")
 
 # %% [markdown]
-# In the first column each block is alone on its SM. Notebook 11 measured the parts of a K tile of 64. A load takes
-# 1,356 cycles, 593 of them transfer, and the arithmetic beside copies 962. After the wait one of four K blocks, 240
-# cycles, is multiplied before the next load is issued. So with two stages a K tile takes 1,356 + 240 cycles. With more,
-# the tiles in flight share this time, until the arithmetic is the limit. A K tile of 32 has half the arithmetic, and
-# the count assumes half the transfer.
+# cuBLAS's 612 need more than 64 SMs, whose peak by the datasheet, with Hopper's instruction, is 480.
+#
+# In the first column each of our blocks is alone on its SM. Notebook 11 measured the parts of a K tile of 64. A load
+# takes 1,356 cycles, 593 of them transfer, and the arithmetic beside copies 962. After the wait one of four K blocks,
+# 240 cycles, is multiplied before the next load is issued. So with two stages a K tile takes 1,356 + 240 cycles. With
+# more stages, two or more tiles are in flight, and each costs its share of that time, until the arithmetic is the
+# limit. A K tile of 32 has half the arithmetic and, we assume, half the transfer.
 
 
 # %%
@@ -202,12 +203,13 @@ def period(block, k_blocks, ahead, delay):
 show_periods(period)
 
 # %% [markdown]
-# (×: the gain by the row's last stage.) For K tiles of 64 the count is within 8% of the measured cycles. A K tile of 32
-# is not half of one of 64: with two stages it takes fewer cycles than counted, with more stages more. So the third
-# stage gains ×1.50, not ×2.00, and the fourth still ×1.42. Where tiles are short along K, measure.
+# *Measured* is the first column's time, less 13,800 cycles for launch and epilogue, divided by the number of K tiles.
+# (Notebook 11 timed 132 blocks, not 64: 1,676 cycles with two stages, 987 with three.) For K tiles of 64 the count is
+# within 8%. For those of 32 it is 11% high with two stages and 11 to 17% low with more. No fixed cost for each K tile
+# mends both, so the cause is open: measure.
 #
-# In the second column of the speeds K is only four tiles of 64. Two stages load one of the four before the loop, three
-# load two: the third gains 8% even beside another block. The fourth leaves one block on an SM where there were two.
+# In the second column K = 256 is only four K tiles of 64. Two stages load one of the four before the loop, three load
+# two: the third gains 8% even beside another block. The fourth leaves one block on an SM where there were two.
 #
 # Now change the tile, at 4096³. Blocks run in raster order; those of 64×64×64, in groups of 8 rows. Which rows gain
 # from a third stage?
@@ -217,11 +219,11 @@ show_figure("gemm_stages")
 
 # %% [markdown]
 # With K = 32 the third stage gains 25% where two blocks share an SM, and 46% where one is alone. With K = 64 only the
-# lone block of 128×256×64 gains much, 14%. The two small tiles gain 1% or nothing: with two stages, 6 and 4 blocks on
-# an SM have that many tiles in flight already.
+# lone block of 128×256×64 gains much, 14%. The two small tiles gain 1% or nothing: 6 and 4 blocks on an SM have that
+# many tiles in flight already.
 #
 # The framed box, four stages of 128×256×32, is `course.TUNED`, 3% faster than two stages of 128×128×64. cuBLAS is
-# faster still: it uses Hopper's instructions, which notebook 14 introduces.
+# faster still, by Hopper's instructions (notebook 14).
 #
 # ## A column-major A
 #
@@ -289,23 +291,24 @@ def m_major(config, dtype, mma):
 check("13.3", m_major)
 
 # %% [markdown]
-# The kernel now takes an operand that those of the earlier pages refuse. Here are its instructions beside those of the
-# kernel for a K-major A, and the speeds of both for two lengths of a K tile:
+# Its instructions beside those for a K-major A, and the speeds of both for two lengths of a K tile:
 
 # %%
 for name, order, part in ("K-major", (1, 0), {}), ("M-major", (0, 1), {"a": m_major}):
     specs = TensorSpec((4096, 4096), "bf16", order), *SQUARE[1:]
     print(f"{name}: {story(compile_cute(make_gemm(course.TUNED, course.multistage, **part), specs).ptx)}")
-show_sweep("gemm_majors")
+show_sweep(
+    "gemm_majors", memory=MEMORY_READ, to_SMs=TO_SMS, shared_read=SHARED_READ, written=SHARED_WRITTEN, waiting=STALLED
+)
 
 # %% [markdown]
 # Both have the same instructions in the same order; those ldmatrix that fetch A have `.trans`. With K tiles of 32 the
-# M-major A costs 6%, with 64 nothing: for such an A take 128×256×64.
+# M-major A costs 6%, which the instructions do not explain, and with 64 nothing: for such an A take 128×256×64.
 #
 # ## What to remember
 #
 # - Commit in every step. Then `wait_group(STAGES − 2)` in step *k* always means: tile *k* + 1 has arrived.
-# - Another buffer fills a pause, or another block. They compete for room on the SM.
+# - Another buffer or another block fills a pause. The two compete for room on the SM.
 # - Stages pay where the tiles in flight do not cover the latency: with tiles that are short along K, or with one block
 #   on an SM (a small C, a large tile).
 # - An M-major operand changes three things: the direction of a copy's vector, the swizzled atom, and `ldmatrix`, which
@@ -341,7 +344,7 @@ show_sweep("gemm_majors")
 # %% [markdown]
 # ## Appendix: The same kernel in C++
 #
-# CuTe was a C++ library first, and most of the code that you will read is written in it.
+# CuTe was a C++ library first; most code that uses it is C++.
 
 # %%
 from IPython.display import Code
@@ -397,9 +400,8 @@ report = simulate_cuda(
 print("largest error:", (c.float() - a.float() @ b.float().mT).abs().max().item(), "findings:", len(report.findings))
 
 # %% [markdown]
-# Both have the same copies, waits, barriers and products, and the error is that of rounding C to bf16. Two things to
-# watch when you go from one to the other:
+# The error is that of rounding C to bf16. Two things to watch:
 #
 # - `None` keeps a mode here. In NumPy an index `None` *adds* one.
 # - In C++ a number in a layout is known at compile time because its *type* says so; in Python, because it is a Python
-#   number. Fragments in registers need shapes and strides that are known at compile time.
+#   number.

@@ -29,7 +29,6 @@ from tutorlib import (
     TensorSpec, check, compilations, compile_cute, show_later_calls, show_launches, show_new_processes,
     show_pairs,
 )  # fmt: skip
-from tutorlib.kernels.ampere import main_loops, make_gemm
 
 # %% [markdown]
 # ## When does host time matter?
@@ -116,6 +115,8 @@ def double(x: cute.Tensor, y: cute.Tensor, stream: CUstream):
 
 # %%
 import time
+
+from tutorlib.kernels.ampere import main_loops, make_gemm
 
 vector = TensorSpec((1024,), dynamic=True)
 

@@ -22,7 +22,7 @@ from tutorlib.problems.differences import Wrong, by
 
 
 def some_tile(rng: Random) -> tuple[BlockTile, Pair]:
-    """One at which shared memory is no limit, whether for what wgmma reads or not at all."""
+    """With N ≥ 64: there wgmma's reads are no limit, wherever a formula has them."""
     return (64 * rng.randint(1, 4), 16 * rng.randint(4, 16), 64), rng.choice([(1, 1), (2, 1), (1, 2)])
 
 

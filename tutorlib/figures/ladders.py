@@ -28,7 +28,7 @@ FAMILIES: dict[str, Callable[[str], bool]] = {  # a rung's title begins with its
 CHOSEN = "16 chosen"
 IN_BRIEF = {  # a rung → its label in README
     "10 one buffer": "page 10: one buffer",
-    "13 loads spread": "page 13: tuned",
+    "13 loads spread": "page 13: loads spread",
     "15 zigzag, polling": "page 15: warp roles",
     CHOSEN: "page 16: chosen for each size",
 }

@@ -576,7 +576,7 @@ def gemm_majors() -> Sweep:
         for config in (GemmConfig(tile, (2, 4), stages),)
         for name, problem, part in (("K-major A", GEMM, {}), ("M-major A", gemm_m_major("bf16"), {"a": of_m}))
     ]
-    return Sweep(GEMM, tuple(candidates), SQUARES[:1])
+    return Sweep(GEMM, tuple(candidates), SQUARES[:1], TRAFFIC)
 
 
 def on_ampere(name: str, config: GemmConfig, order: Order) -> Candidate:
@@ -1266,6 +1266,9 @@ def attention_backward() -> Sweep:
 # The table ------------------------------------------------------------------------------------------------------------
 
 COUNTED = counters.BLOCK_SIZE, counters.TENSOR_BUSY, counters.STALLED
+TRAFFIC = (
+    counters.MEMORY_READ, counters.TO_SMS, counters.SHARED_READ, counters.SHARED_WRITTEN, counters.STALLED
+)  # fmt: skip
 SWEEPS: dict[str, Callable[[], Sweep]] = {
     **{name: partial(of_page_05, name) for name in ("copy_rungs", "copy_in_flight", "transposes")},
     "coalescing": coalescing,
@@ -1316,8 +1319,13 @@ SWEEPS: dict[str, Callable[[], Sweep]] = {
 def launch_for_profiler(name: str) -> None:
     """Call the baseline and each kernel of a sweep at its first shape, the second call of each for ncu to look at."""
     sweep = SWEEPS[name]()
-    work = Work(sweep.problem, sweep.shapes[0])
-    work.refill(new_generator())
-    calls: list[Call] = [partial(sweep.problem.baseline, work.output.tensor, *work.inputs)]
-    calls += [candidate.launcher.on(work) for candidate in sweep.candidates]
+
+    def work(problem: Problem) -> Work:
+        made = Work(problem, sweep.shapes[0])
+        made.refill(new_generator())
+        return made
+
+    first = work(sweep.problem)
+    calls: list[Call] = [partial(sweep.problem.baseline, first.output.tensor, *first.inputs)]
+    calls += [one.launcher.on(work(one.problem) if one.problem else first) for one in sweep.candidates]
     counters.launch_marked(calls)

@@ -47,7 +47,7 @@ def show_ladder(*numbers: str) -> "DataFrame | None":
     """The measurements of the solutions to timed exercises, in columns for each GPU.
 
     numbers: "09", "10", …, or exercises, "11.2". The heading names the regime: cool, in rounds between which it rests.
-    gain: time of the previous rung with the same task over this one's.
+    gain: in speed over the previous rung with the same task, by the ratios to the baseline.
     If nothing was measured, it prints a line that says so.
     """
     import pandas
@@ -72,7 +72,7 @@ def ladder_of(found: Results, *numbers: str) -> dict[str, dict[str, str]]:
     before: dict[tuple, Measurement] = {}  # task → the previous rung with it
     for id, measured in found.timed(*numbers).items():
         task = measured.shape, measured.dtype
-        gain = before[task].median_us / measured.median_us - 1 if task in before else 0
+        gain = measured.ratio / before[task].ratio - 1 if task in before else 0
         noise = ", within noise" if task in before and within_noise(gain, before[task], measured) else ""
         rows[f"{id} {find(id).title}"] = {
             "size": f"{by(measured.shape)} {measured.dtype}",
