@@ -10,7 +10,7 @@
 #
 # Copying a matrix computes nothing, so its speed shows only how well you move data.
 #
-# You climb a ladder of copy kernels. Each has a host function `copy(src, dst)` for two row-major matrices. On an H200
+# Each kernel has a host function `copy(src, dst)` for two row-major matrices. On an H200
 # the second rung has half the speed of torch's copy, the third almost all of it: it has more bytes in flight. Speeds
 # count each byte twice, once read and once written.
 #
@@ -18,7 +18,7 @@
 # > and by cp.async, with each wait in its place and without bank conflicts.
 # >
 # > **It takes** about 75 minutes, on any machine; speed needs a GPU (sm_80), TMA a Hopper. Without one, the course's
-# > own measurements are shown. After rung 3 is a good place to stop.
+# > own measurements are shown.
 
 # %%
 import cutlass
@@ -82,12 +82,12 @@ def naive(src: cute.Tensor, dst: cute.Tensor):
     naive_kernel(src, dst).launch(grid=grid_for(src), block=(THREADS, 1, 1))
 
 
-# %%
 _ = explain("05.1", naive, shape=TILE)
 
 # %% [markdown]
 # `!` marks a line that touches more **sectors**, aligned pieces of 32 bytes, than its bytes fill. A warp reads 32 rows,
-# and sixteen elements share a sector: it requests the same 32 sectors in sixteen successive steps.
+# and sixteen elements share a sector: it requests the same 32 sectors in sixteen successive steps. In notebook 02, a
+# copy down columns had 0.13 of torch's speed.
 #
 # **Exercise 05.1** (about 6 lines). Write the kernel that touches only the sectors it needs: 2 for each access of a
 # warp. It has the same threads and tile; its loop is unrolled, too, and it loads and stores only elements that exist.
@@ -126,26 +126,31 @@ check("05.1", coalesced)
 #
 # By **Little's law**, bandwidth = bytes in flight / latency. To see it, change nothing but the bytes in flight: one
 # block on each SM copies in steps, and in each step a thread issues four loads of 16 bytes and stores what they bring.
-# So a step takes about one latency. The cell lists blocks of 32 to 1,024 threads. **Predict:** when memory delivers all
-# it can, and you double the bytes in flight, what becomes of the latency?
+# So a step takes a latency, and the time to issue its instructions. The cell lists blocks of 32 to 1,024 threads, and
+# counts reads only. **Predict:** when memory delivers all it can, and you double the bytes in flight, what becomes of
+# the latency?
 
 # %%
 for swept in all_sweep_results("copy_in_flight"):
-    print(f"{swept.gpu}, {swept.date}: in flight on an SM; step; all SMs read")
-    sms, steps, rates = hardware_of(swept.gpu).sms, [], []
+    print(f"{swept.gpu}, {swept.date}: reads in flight on an SM; step; reads of all SMs")
+    gpu, steps, rates = hardware_of(swept.gpu), [], []
     for point in swept.points:
-        bytes_in_flight = sms * 1024 * int(point.name.removesuffix("KiB"))
+        bytes_in_flight = gpu.sms * 1024 * int(point.name.removesuffix("KiB"))
         rows, columns = point.measurement.shape
-        rates.append(2 * rows * columns / point.measurement.median_us)  # bytes in a µs
+        rates.append(rows * columns * 2 / point.measurement.median_us)  # in a µs; an element has 2 bytes
         steps.append(bytes_in_flight / rates[-1])  # µs
         print(f"{point.name:>6} {steps[-1]:6.2f} µs {rates[-1] / 1e6:6.2f} TB/s", "█" * round(rates[-1] / 5e4))
-    needed = steps[0] * max(rates) / sms / 1024
+    needed = steps[0] * max(rates) / gpu.sms / 1024
     print(f"Little's law: at {steps[0]:.2f} µs, {max(rates) / 1e6:.2f} TB/s need {needed:.0f} KiB on each SM.")
+    print(f"Datasheet: {gpu.bandwidth / 1e12:.1f} TB/s, reads and writes together.")
 
 # %% [markdown]
 # At first bandwidth grows with the bytes in flight. From the **knee**, here 24 KiB, memory delivers no more: twice the
-# bytes take twice as long. The last line applies the law to the first row's step, when memory is almost idle. Under
-# load requests wait for each other, so steps grow long before the knee, and a copy needs three times as many bytes.
+# bytes take twice as long. Little's law above takes the first row's step, when memory is almost idle. Under load
+# requests wait for each other, so steps grow long before the knee, and a copy needs three times as many bytes.
+#
+# Rung 2 reads 1.07 TB/s with at most 4 KiB in flight on an SM, so its loads take at most 0.50 µs; a step at 4 KiB takes
+# 0.64 µs, with four loads, four stores and the loop in it.
 #
 # ## Rung 3: 128 bits at a time
 #
@@ -160,28 +165,23 @@ for swept in all_sweep_results("copy_in_flight"):
 show_tv("((4,2),(4,4)):((32,1),(8,2))", (8, 16), "vectorized: a thread has 4 neighbors at once, V0 to V3")
 
 # %% [markdown]
-# For bf16 and the tile of 64×128, a vector has 8 elements, and 16 threads side by side cover a row:
-
+# For bf16 and the tile of 64×128, a vector has 8 elements, and 16 threads side by side cover a row.
+#
+# - `mine = tiled.get_slice(thread)` is one thread's view. `mine.partition_S(t)` and `mine.partition_D(t)` give its part
+#   of a source and of a destination, as a tensor of shape (vector, repetitions down, repetitions across).
+# - `cute.make_fragment_like(part)` is a tensor in registers with room for each element of the part.
+# - `cute.copy(tiled, from, to)` copies a thread's whole part.
 
 # %%
+WIDE = (64, 128)
+WIDE_THREADS = 256
+
+
 def vectors_along_rows(atom, vector, tile, threads):
     """A TiledCopy of `threads` threads over a tile: vectors along the row, then threads, then down."""
     per_row = tile[1] // vector  # threads side by side
     lay = cute.make_ordered_layout((threads // per_row, per_row), order=(1, 0))
     return cute.make_tiled_copy_tv(atom, lay, cute.make_ordered_layout((1, vector), order=(1, 0)))
-
-
-# %% [markdown]
-# - `mine = tiled.get_slice(thread)` is one thread's view. `mine.partition_S(t)` and `mine.partition_D(t)` give its part
-#   of a source and of a destination, as a tensor of shape (vector, repetitions down, repetitions across).
-# - `cute.make_fragment_like(part)` is a tensor in registers with room for each element of the part.
-# - `cute.copy(tiled, from, to)` copies a thread's whole part.
-#
-# The kernel takes whole tiles only, so it needs no predicates.
-
-# %%
-WIDE = (64, 128)
-WIDE_THREADS = 256
 
 
 @cute.kernel
@@ -205,7 +205,8 @@ def vectorized(src: cute.Tensor, dst: cute.Tensor):
 
 
 # %% [markdown]
-# Here are the four changes, one at a time. (All rows, rung 2 too, are TiledCopy kernels without predicates.)
+# Here are the four changes. A row with a + is rung 2 with the changes that it names. (From rung 2 on, all rows are
+# TiledCopy kernels without predicates.)
 
 # %%
 show_sweep("copy_rungs")
@@ -213,7 +214,8 @@ show_sweep("copy_rungs")
 # %% [markdown]
 # Either of the first two changes raises the ceiling from 4 KiB past the knee (2,048 threads with vectors: 32 KiB), and
 # reaches 0.9 of torch's copy. *Both* executes an eighth of the loads and stores of *all loads before the first store*,
-# and has more bytes in flight than *vectors*. The other two changes gain 1 to 3 points each.
+# and has more bytes in flight than *vectors*. The other two changes gain 1 to 3 points each. The last row, rung 3, has
+# 88% of the datasheet's bandwidth.
 #
 # ## Rung 4: TMA
 #
@@ -235,23 +237,9 @@ show_mbarrier(1, [("arrive", 16384), ("bytes", 4096), ("bytes", 8192), ("bytes",
 # %% [markdown]
 # `make_tiled_tma_atom` makes the descriptor. It returns a copy atom that holds it, and, in place of `src`, a tensor of
 # *coordinates*, which `local_tile` cuts as it cuts memory. `cpasync.tma_partition` regroups tile and matrix as
-# the atom takes them: one mode for a whole tile, one for the tile's number. (Its second and third arguments are for
-# clusters.)
+# the atom takes them: one mode for a whole tile, one for the tile's number.
 
-
-# %%
-TILES = 3  # of a block
-
-
-def for_tma(atom, tile, matrix):
-    """(the tile in shared memory, all tiles in this block's tile column of the matrix), as the TMA atom moves them."""
-    across, _, _ = cute.arch.block_idx()
-    stack = cute.local_tile(matrix, WIDE, (None, across))  # (64, 128, tiles down)
-    alone = cute.make_layout(1)
-    return cpasync.tma_partition(atom, 0, alone, cute.group_modes(tile, 0, 2), cute.group_modes(stack, 0, 2))
-
-
-# %% [markdown]
+#
 # The pieces, not in order (without a prefix they are in `cute.arch`):
 #
 # | | |
@@ -274,6 +262,17 @@ def for_tma(atom, tile, matrix):
 
 
 # %%
+TILES = 3  # of a block
+
+
+def for_tma(atom, tile, matrix):
+    """(the tile in shared memory, all tiles in this block's tile column of the matrix), as the TMA atom moves them."""
+    across, _, _ = cute.arch.block_idx()
+    stack = cute.local_tile(matrix, WIDE, (None, across))  # (64, 128, tiles down)
+    alone = cute.make_layout(1)
+    return cpasync.tma_partition(atom, 0, alone, cute.group_modes(tile, 0, 2), cute.group_modes(stack, 0, 2))
+
+
 @cute.kernel
 def tma_kernel(
     load: cute.CopyAtom,
@@ -324,14 +323,14 @@ def tma(src: cute.Tensor, dst: cute.Tensor):
 check("05.2", tma)
 
 # %% [markdown]
-# This copy is a few percent slower than rung 3. Between tiles a block waits until TMA has read its only buffer;
-# notebook 14 has several.
+# This copy is a few percent slower than rung 3, probably because a block waits between tiles until TMA has read its
+# only buffer.
 #
 # ## A transpose of your own
 #
-# `dst` is now (N, M), with dst[n, m] = src[m, n], in fp32. Without shared memory, either the loads or the stores run
-# down a column. With it, a warp runs along a row of `src` and along a row of `dst`. The transpose names the same shared
-# memory by two layouts: one takes the coordinates of src's tile, (row, column), the other those of dst's.
+# `dst` is now (N, M), with dst[n, m] = src[m, n], in fp32. If each thread moves one word straight to `dst`, either the
+# loads or the stores of its warp run down a column. Through shared memory, both run along rows. The transpose names the
+# same shared memory by two layouts: one takes the coordinates of src's tile, (row, column), the other those of dst's.
 #
 # Stored by rows of 64, the tile is read down its columns, and every read has a 32-way bank conflict (notebook 04). But
 # where an element lies in the tile is your choice, as long as writer and reader agree.
@@ -343,14 +342,13 @@ check("05.2", tma)
 # | `cute.copy(load, from, to)` | with an atom made from `cpasync.CopyG2SOp`: issues one cp.async for each vector |
 # | `cute.arch.cp_async_wait_group(n)` | waits until at most n of *this thread's* groups are still in flight |
 # | `cute.arch.cp_async_commit_group()` | makes the copies that this thread has issued so far a group |
-# | `cute.arch.sync_threads()` | the block's barrier |
 #
-# **Exercise 05.3** (about 14 lines). Complete `transpose_kernel`, for sizes that are multiples of 64. `load` copies
-# words from global to shared memory by cp.async, `store` words from shared memory to registers or from registers to
-# global memory; both cover a tile of 64×64 along its rows, with 256 threads. Take tiles by `cute.local_tile`:
-# `tile_of_block` fits `src` only. The kernel has no bank conflict, reads and writes whole sectors, and passes one
-# barrier. At hand: `SmemAllocator().allocate_array(dtype, count)` is a pointer, `cute.make_tensor(pointer, layout)` a
-# tensor there, `cute.make_swizzle(B, M, S)` a swizzle σ, and `cute.make_composed_layout(σ, 0, L)` is σ ∘ L.
+# **Exercise 05.3** (about 11 lines). Complete `transpose_kernel`, for sizes that are multiples of 64. `load` copies
+# words by cp.async from global to shared memory. `store` serves twice: from shared memory to registers, and from
+# registers to global memory. Both cover a tile of 64×64 along its rows, with 256 threads. The kernel has no bank
+# conflict, and passes one barrier. At hand: `SmemAllocator().allocate_array(dtype, count)` is a pointer,
+# `cute.make_tensor(pointer, layout)` a tensor there, `cute.make_swizzle(B, M, S)` a swizzle σ, and
+# `cute.make_composed_layout(σ, 0, L)` is σ ∘ L.
 
 
 # %%
@@ -363,19 +361,19 @@ def transpose_kernel(src: cute.Tensor, dst: cute.Tensor, load: cute.TiledCopy, s
     thread, _, _ = cute.arch.thread_idx()
     across, down, _ = cute.arch.block_idx()
     loads, stores = load.get_slice(thread), store.get_slice(thread)
-    ### BEGIN SOLUTION (about 14 lines)
+    from_src = loads.partition_S(cute.local_tile(src, (TURN, TURN), (down, across)))
+    to_dst = stores.partition_D(cute.local_tile(dst, (TURN, TURN), (across, down)))
+    registers = cute.make_fragment_like(to_dst)
+    ### BEGIN SOLUTION (about 11 lines)
     swizzle = cute.make_swizzle(5, 0, 6)
     tile_layout = cute.make_composed_layout(swizzle, 0, cute.make_layout((TURN, TURN), stride=(TURN, 1)))
     turned_layout = cute.make_composed_layout(swizzle, 0, cute.make_layout((TURN, TURN), stride=(1, TURN)))
     smem = SmemAllocator().allocate_array(src.element_type, TURN * TURN)
     tile, turned = cute.make_tensor(smem, tile_layout), cute.make_tensor(smem, turned_layout)
-    from_src = loads.partition_S(cute.local_tile(src, (TURN, TURN), (down, across)))
-    to_dst = stores.partition_D(cute.local_tile(dst, (TURN, TURN), (across, down)))
     cute.copy(load, from_src, loads.partition_D(tile))
     cute.arch.cp_async_commit_group()
     cute.arch.cp_async_wait_group(0)
     cute.arch.sync_threads()
-    registers = cute.make_fragment_like(to_dst)
     cute.copy(store, stores.partition_S(turned), registers)
     cute.copy(store, registers, to_dst)
     ### END SOLUTION
@@ -396,22 +394,21 @@ def transpose(src: cute.Tensor, dst: cute.Tensor):
 check("05.3", transpose)
 
 # %% [markdown]
-# Three versions of this kernel, beside torch's plain copy of as many bytes. Yours is the second row.
+# The baseline is torch's plain copy of as many bytes. Yours is the second row.
 
 # %%
 show_sweep("transposes").iloc[[0, 1, 2, -1]]
 
 # %% [markdown]
 # Without a swizzle, shared memory gains nothing: 0.404 of torch's copy, while the transpose of notebook 02 whose loads
-# run down the columns of global memory has 0.407. Bank conflicts cost all the time that whole sectors save. The swizzle
-# alone makes the kernel 2.3 times faster. Yours, by cp.async, is a little slower than through registers. cp.async pays
-# where threads compute while it is in flight, as in notebook 11; here they only wait.
+# run down the columns of global memory has 0.407. The swizzle alone makes the kernel 2.3 times as fast. Yours, by
+# cp.async, is a little slower than through registers.
 #
 # ## What to remember
 #
-# - Memory moves sectors of 32 bytes. Give neighboring threads neighboring elements of a row.
+# - Give neighboring threads neighboring elements.
 # - Bandwidth = bytes in flight / latency, up to a knee. Pass it: wide accesses, all loads before the first store.
-# - A transpose gains nothing from shared memory until a swizzle removes the bank conflicts.
+# - A transpose gains nothing from shared memory until padding or a swizzle removes the bank conflicts.
 # - cp.async and TMA fill shared memory in the background. Their waits cover different things: a thread's own copies, or
 #   the bytes that were announced to an mbarrier.
 #
@@ -419,10 +416,10 @@ show_sweep("transposes").iloc[[0, 1, 2, -1]]
 #
 # ## Test yourself
 #
-# <details><summary>1. A warp reads fp32 numbers with a stride of 2. How many sectors, and what fraction of their bytes
-# is used?</summary>
+# <details><summary>1. A warp reads fp32 numbers with a stride of 2. What fraction of the sectors' bytes is
+# used?</summary>
 #
-# The 32 threads span 256 bytes: 8 sectors, half of whose bytes are used.
+# Half: its 32 threads span 256 bytes, 8 sectors.
 #
 # </details>
 #
@@ -432,9 +429,9 @@ show_sweep("transposes").iloc[[0, 1, 2, -1]]
 #
 # </details>
 #
-# <details><summary>3. Why does no transpose use 16-byte accesses from global memory to global memory, without
-# single words in between?</summary>
+# <details><summary>3. How can a transpose in fp32 move whole sectors without shared memory?</summary>
 #
-# Four neighbors in a row of `src` are in four different rows of `dst`. The words must be regrouped one by one.
+# Each thread takes a block of 4×4 in registers: four loads of 16 bytes, and, with its words renamed, four stores of 16
+# bytes. If a warp's blocks lie 4 down and 8 across, each access fills its 16 sectors.
 #
 # </details>

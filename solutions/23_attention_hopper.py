@@ -132,7 +132,7 @@ show_source(by_row, p_operand)
 # a thread's two rows, 0 and 1. It updates `online.rmax[row]` and `online.rsum[row]`, stores P, and puts O's factor into
 # `factors[row]`. Allowed: two shuffles a row; one multiply-add and one `ex2` a score.
 # The GPU's exponential has base 2, and `online.scale` includes log2(e). The loop, its load and its store are there. In
-# the check, the kernel is causal, with 128 queries and blocks of 32 keys.
+# the check, the kernel is causal: 128 queries, and 128 keys in blocks of 32, so in a block some rows see no key.
 #
 # | at hand | |
 # |---|---|
@@ -164,8 +164,8 @@ def softmax_step(online, rows, p_rows, factors):
 check("23.1", softmax_step)
 
 # %% [markdown]
-# In the first three blocks visited, some rows see no key: their maximum is −∞, and (−∞) − (−∞) would be NaN. So
-# subtract 0: 2^(−∞) is 0.
+# In the check's first three blocks some rows have seen no key: their maximum is −∞, and (−∞) − (−∞) would be NaN. So
+# subtract 0: 2^(−∞) is 0. With 128 queries and blocks of 128 keys, every row sees a key in the block visited first.
 #
 # ## The consumer's step
 #
@@ -173,18 +173,13 @@ check("23.1", softmax_step)
 # of block 0 is left at the end.
 #
 # `me` is the warpgroup's view of the kernel. `me.tSrS` is a thread's S, `me.tOrP` its P in bf16, an operand, and
-# `me.tOrO` its O. A step begins with P of the block before in `me.tOrP`, and ends with P of its own block there. This
-# is the step of *together*:
-
-# %%
-show_source(step_together)
-
-# %% [markdown]
+# `me.tOrO` its O. A step begins with P of the block before in `me.tOrP`, and ends with P of its own block there.
+#
 # Two **named barriers** make the warpgroups take turns: barrier `TURN_BARRIER` + g admits warpgroup g. It completes
-# when `number_of_threads` threads have arrived, those that wait included.
+# when `number_of_threads` threads have arrived, those that wait included. Here are the step of *together*, and turns:
 
 # %%
-show_source(take_turn, pass_turn)
+show_source(step_together, take_turn, pass_turn)
 
 # %% [markdown]
 # **Exercise 23.2** (about 14 lines). Rewrite the step as `step(me, k_state, v_state, n_block, masked)`, so that the
@@ -227,7 +222,7 @@ def step(me, k_state, v_state, n_block, masked: cutlass.Constexpr):
 check("23.2", step)
 
 # %% [markdown]
-# O is rescaled *after* P V of the block before: that P, like O, is relative to the old maximum.
+# O is rescaled *after* P V: the P of the block before, like O, was computed with the old maximum.
 #
 # ## Your kernel
 #
@@ -236,6 +231,9 @@ check("23.2", step)
 
 
 # %%
+from cutlass.pipeline import PipelineUserType, make_pipeline_state
+
+
 @cute.jit
 def steps(me, tile, k_state, v_state):
     """Blocks n_blocks - 2 to 0; returns the state of V's ring after them."""
@@ -269,11 +267,7 @@ def steps(me, tile, k_state, v_state):
 # | `me.take_turn()` and the others | as in `step`; a state's stage is freed once, then `state.advance()` |
 #
 # On a Hopper GPU, the check times the kernel, causal, beside torch's attention on cuDNN. The last point needs 95% of
-# the ratio that the course's parts reached.
-
-
-# %%
-from cutlass.pipeline import PipelineUserType, make_pipeline_state
+# the speed, as a fraction of cuDNN's, that the course's parts reached.
 
 
 # %%
@@ -309,10 +303,10 @@ my_kernel = softmax_step, step, consume
 check("23.3", my_kernel)
 
 # %% [markdown]
-# One warpgroup has to pass before its own first turn. Otherwise both wait for each other.
+# One warpgroup passes before its own first turn. If neither did, both would wait forever.
 #
-# The course's kernel is also **persistent**: a thread block takes tile after tile, and its producer warp loads the next
-# tile's Q, K and V while the consumers finish this one.
+# The course's kernel is also **persistent**: a thread block takes tile after tile, and loads the next tile's Q, K and V
+# while its consumers finish this one.
 #
 # ## Measured
 #
@@ -324,7 +318,7 @@ show_figure("attention_ladder")
 
 # %% [markdown]
 # With a causal mask the CuTe kernel is 12% to 18% faster than cuDNN's at head_dim 128, and 5% to 16% at 64. Without
-# one, it is between 1% slower and 6% faster at 128, and between 3% slower and 14% faster at 64. FlashAttention-3 was
+# one, it is between 1% slower and 6% faster at 128, and between 3% slower and 11% faster at 64. FlashAttention-3 was
 # not timed.
 #
 # How much did each **lever** bring, with a causal mask? Each row of the table adds one to the row above it. *few masks*
@@ -337,22 +331,21 @@ show_figure("attention_ladder")
 show_levers("attention_levers")
 
 # %% [markdown]
-# *turns for both* brings most at head_dim 128, 7.2%, and *persistent* at 64, 10.5%. *turns for S* gains nothing at 128
-# and loses 4.4% at 64.
+# *turns for both* brings most at head_dim 128, 7.2%, and *persistent* at 64, 10.5%. Why *hidden P V* gains at 64 only,
+# and why *turns for S* loses there, was not measured.
 #
-# From *longest first* to *turns for both*, the table gains 7.5% at 128. The charts gain 62% over *together* in step,
-# and 4% over *together* apart. Do its warpgroups drift apart by themselves? The kernels of the rows *longest
-# first* (*together* in the picture), *hidden P V* and *turns for both* read the SM's clock before and after each
-# softmax, at head_dim 128. The picture has a few steps of one block, in ticks; the titles count 16 blocks. *By chance*
-# is the share of two independent warpgroups; in step, it would be 100%.
+# At 128, *turns for both* is 7.5% faster than *longest first*, which is *together*. In the charts, it is 62% faster
+# than *together* in step, but only 4% faster than *together* apart. Do the warpgroups drift apart by themselves? At
+# this shape, the kernels of three rows read the SM's clock before and after each softmax. A title counts the 1,536
+# of 2,048 thread blocks that have at least 8 steps, and *speed* is relative to *together*'s. A chart has a few steps of
+# one block, rounded to ticks. *By chance* is what two independent warpgroups would share.
 
 # %%
 show_softmaxes("NVIDIA H200")
 
 # %% [markdown]
-# In *together* they do: the two softmaxes share 26% of their time, less than by chance. In most blocks of *hidden P V*
-# they share 70%; turns make it 34%. By the table, *hidden P V* is as fast as *together*. Its steps are longer here, but
-# these are 16 of 2,048 blocks.
+# In *together* they do drift apart: their softmaxes share less time than by chance. In *hidden P V* they share more,
+# and turns separate them again.
 #
 # ## What to remember
 #
@@ -384,7 +377,6 @@ show_softmaxes("NVIDIA H200")
 #
 # <details><summary>3. Before ping-pong's first turn, one warpgroup passes. What if both did?</summary>
 #
-# Then there are two turns, and both warpgroups may issue at once. If one passes again before the other waits, the
-# other's barrier completes without it, and both may wait forever.
+# Then there are two turns, and both warpgroups may issue at once.
 #
 # </details>

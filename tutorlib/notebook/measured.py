@@ -261,6 +261,7 @@ def show_softmaxes(gpu: str = "", ticks: int = 42, first: int = 8) -> "Picture |
 
     for found in (one for one in records(SOFTMAXES) if gpu in one["machine"]["gpu"]):
         grids = []
+        plain = next(iter(found[SOFTMAXES].values()))["all"]["step"]
         for kernel, data in found[SOFTMAXES].items():
             begin = min(group[first][0] for group in data["block"])
             spans = [
@@ -268,11 +269,12 @@ def show_softmaxes(gpu: str = "", ticks: int = 42, first: int = 8) -> "Picture |
                 for number, group in enumerate(data["block"])
                 for span in group
             ]
-            step, softmax, shared = (data[name] for name in ("step", "softmax", "shared"))
+            every, quarters = data["all"], [data[part] for part in ("least", "most")]
+            least, most = (f"{one['shared']:.0%}, {one['step'] / TICK:.1f} ticks" for one in quarters)
             title = (
-                f"{kernel}: of the time in softmaxes, {median(shared):.0%} in both at once ({min(shared):.0%} to "
-                f"{max(shared):.0%} in {len(shared)} blocks)\na step takes {step / TICK:.1f} ticks, its softmax "
-                f"{softmax / TICK:.1f}; by chance it would be {softmax / step:.0%}"
+                f"{kernel}: {every['shared']:.0%} of the softmaxes' time is shared, by chance "
+                f"{every['softmax'] / every['step']:.0%}; a step takes {every['step'] / TICK:.1f} ticks, speed "
+                f"{plain / every['step']:.3f}\nthe quarter of the blocks that shares least: {least}; most: {most}"
             )
             grids.append(tick_grid(title, ("wg 0", "wg 1"), ticks, spans, {}))
         return figure(grids, stacked=True)
