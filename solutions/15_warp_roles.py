@@ -160,8 +160,8 @@ def consume_tiles(tiles, multiply, out, defer: cutlass.Constexpr):
 check("15.2", consume_tiles)
 
 # %% [markdown]
-# On an H200 this kernel had 1.020 of cuBLAS's speed at 4096³, the quartiles ±0.3%: 40 pairs, timed in turns on
-# 2026-11-30. Compare such ratios, not the µs of two checks: the GPU's clock differs, and cuBLAS took 175.7 µs here and
+# On an H200 this kernel had 1.019 of cuBLAS's speed at 4096³, the quartiles ±0.5%: 40 pairs, timed in turns on
+# 2026-11-30. Compare such ratios, not the µs of two checks: the GPU's clock differs, and cuBLAS took 177.8 µs here and
 # 170.8 in 14.2's. Days differ too: the first table below has 1.008 ±0.6%, with multicast.
 #
 # ## Clusters
