@@ -358,7 +358,7 @@ def fp8_accumulation() -> Sweep:
 
 
 def tile_fp8() -> Sweep:
-    """Notebook 08's fp8 of 320 rows, in eight warps: tiles, and slabs with the named changes; the bytes that SMs get."""
+    """Notebook 08's fp8 of 320 rows in eight warps: tiles, and slabs with named changes; the bytes that SMs get."""
 
     def tiles(tm: int, tn: int) -> Candidate:
         def grid(mnk: Shape) -> tuple[int, ...]:
