@@ -24,8 +24,8 @@ import cutlass.cute as cute
 import torch
 
 from tutorlib import (
-    A100, H100, MEMORY_READ, SHARED_READ, SHARED_WRITTEN, STALLED, TO_SMS, TensorSpec, Timeline, blocks_per_sm as fit,
-    check, compile_cute, show_figure, show_periods, show_speeds, show_sweep, show_timeline, show_tvs, story,
+    A100, H100, MEMORY_READ, TO_SMS, TensorSpec, Timeline, blocks_per_sm as fit, check, compile_cute, show_figure,
+    show_periods, show_speeds, show_sweep, show_timeline, show_tvs, story,
 )  # fmt: skip
 from tutorlib.kernels.ampere import GemmConfig, Steps, main_loops as course, make_gemm
 
@@ -297,13 +297,12 @@ check("13.3", m_major)
 for name, order, part in ("K-major", (1, 0), {}), ("M-major", (0, 1), {"a": m_major}):
     specs = TensorSpec((4096, 4096), "bf16", order), *SQUARE[1:]
     print(f"{name}: {story(compile_cute(make_gemm(course.TUNED, course.multistage, **part), specs).ptx)}")
-show_sweep(
-    "gemm_majors", memory=MEMORY_READ, to_SMs=TO_SMS, shared_read=SHARED_READ, written=SHARED_WRITTEN, waiting=STALLED
-)
+show_sweep("gemm_majors", memory=MEMORY_READ, to_SMs=TO_SMS)
 
 # %% [markdown]
-# Both have the same instructions in the same order; those ldmatrix that fetch A have `.trans`. With K tiles of 32 the
-# M-major A costs 6%, which the instructions do not explain, and with 64 nothing: for such an A take 128×256×64.
+# Both have the same instructions in the same order, where those ldmatrix that fetch A have `.trans`, and read as many
+# bytes. With K tiles of 32 the M-major A costs 6%, for a reason that neither shows; with 64 nothing. So for such an A
+# take 128×256×64.
 #
 # ## What to remember
 #

@@ -41,7 +41,7 @@ NAMES = {  # module → its functions, classes, constants and submodules that pa
     "machine": "device",
     "machine.features": "TCGEN05 TMA WGMMA hardware_of",
     "measuring": "counters",
-    "measuring.counters": "BLOCK_SIZE MEMORY_READ SHARED_READ SHARED_WRITTEN SM_CLOCK STALLED TENSOR_BUSY TO_SMS",
+    "measuring.counters": "BLOCK_SIZE MEMORY_READ SM_CLOCK STALLED TENSOR_BUSY TO_SMS",
     "measuring.results": "all_sweep_results",
     "models": "hopper_gemm l2 memory",
     "models.hopper_gemm": "Sm",

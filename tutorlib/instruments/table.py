@@ -577,7 +577,7 @@ def gemm_majors() -> Sweep:
         for config in (GemmConfig(tile, (2, 4), stages),)
         for name, problem, part in (("K-major A", GEMM, {}), ("M-major A", gemm_m_major("bf16"), {"a": of_m}))
     ]
-    return Sweep(GEMM, tuple(candidates), SQUARES[:1], TRAFFIC)
+    return Sweep(GEMM, tuple(candidates), SQUARES[:1], (counters.MEMORY_READ, counters.TO_SMS))
 
 
 def on_ampere(name: str, config: GemmConfig, order: Order) -> Candidate:
@@ -1267,9 +1267,6 @@ def attention_backward() -> Sweep:
 # The table ------------------------------------------------------------------------------------------------------------
 
 COUNTED = counters.BLOCK_SIZE, counters.TENSOR_BUSY, counters.STALLED
-TRAFFIC = (
-    counters.MEMORY_READ, counters.TO_SMS, counters.SHARED_READ, counters.SHARED_WRITTEN, counters.STALLED
-)  # fmt: skip
 SWEEPS: dict[str, Callable[[], Sweep]] = {
     **{name: partial(of_page_05, name) for name in ("copy_rungs", "copy_in_flight", "transposes")},
     "coalescing": coalescing,
