@@ -215,7 +215,7 @@ def kind(*shape, dtype=torch.bfloat16):
     ("rows", "out", "dtype", "bias", "why"),
     [
         (512, 1024, torch.bfloat16, torch.bfloat16, ""),
-        (64, 4096, torch.bfloat16, torch.bfloat16, ""),
+        (256, 4096, torch.bfloat16, torch.bfloat16, ""),
         (8, 4096, torch.bfloat16, None, ""),
         (8, 4096, torch.bfloat16, torch.bfloat16, "slices of K"),
         (512, 1001, torch.bfloat16, None, "pad N with zeros"),
