@@ -10,9 +10,9 @@
 #
 # Copying a matrix computes nothing, so its speed shows only how well you move data.
 #
-# Each kernel has a host function `copy(src, dst)` for two row-major matrices. On an H200
-# the second rung has half the speed of torch's copy, the third almost all of it: it has more bytes in flight. Speeds
-# count each byte twice, once read and once written.
+# Each kernel has a host function `copy(src, dst)` for two row-major matrices. On an H200 the second rung has half the
+# speed of torch's copy, the third almost all of it: it has more bytes in flight. Speeds count each byte twice, once
+# read and once written.
 #
 # > **After this page you can** write coalesced copies, read a TiledCopy, and move data through shared memory, by TMA
 # > and by cp.async, with each wait in its place and without bank conflicts.
@@ -87,7 +87,7 @@ _ = explain("05.1", naive, shape=TILE)
 # %% [markdown]
 # `!` marks a line that touches more **sectors**, aligned pieces of 32 bytes, than its bytes fill. A warp reads 32 rows,
 # and sixteen elements share a sector: it requests the same 32 sectors in sixteen successive steps. In notebook 02, a
-# copy down columns had 0.13 of torch's speed.
+# copy of fp32 down columns, with 8 times the sectors that it needs, had 0.13 of torch's speed.
 #
 # **Exercise 05.1** (about 6 lines). Write the kernel that touches only the sectors it needs: 2 for each access of a
 # warp. It has the same threads and tile; its loop is unrolled, too, and it loads and stores only elements that exist.
@@ -145,12 +145,12 @@ for swept in all_sweep_results("copy_in_flight"):
     print(f"Datasheet: {gpu.bandwidth / 1e12:.1f} TB/s, reads and writes together.")
 
 # %% [markdown]
-# At first bandwidth grows with the bytes in flight. From the **knee**, here 24 KiB, memory delivers no more: twice the
-# bytes take twice as long. Little's law above takes the first row's step, when memory is almost idle. Under load
-# requests wait for each other, so steps grow long before the knee, and a copy needs three times as many bytes.
+# At first bandwidth grows with the bytes in flight. From the **knee**, here 24 KiB, this kernel gains next to nothing:
+# twice the bytes take twice as long. Little's law above takes the first row's step, when memory is almost idle. Under
+# load requests wait for each other and steps grow, so the knee lies at three times Little's 8 KiB.
 #
-# Rung 2 reads 1.07 TB/s with at most 4 KiB in flight on an SM, so its loads take at most 0.50 µs; a step at 4 KiB takes
-# 0.64 µs, with four loads, four stores and the loop in it.
+# Rung 2 fits: 4 KiB on each SM at 1.07 TB/s are 0.50 µs for a load. A step at 4 KiB takes 0.64 µs, with four stores and
+# the loop in it.
 #
 # ## Rung 3: 128 bits at a time
 #
@@ -227,8 +227,8 @@ show_sweep("copy_rungs")
 # them. Rows must begin at multiples of 16 bytes.
 #
 # An mbarrier counts two things: arrivals of threads, and bytes. When no arrival and no byte is pending, its **phase**
-# completes, and the next begins with the full arrival count. A wait names a *parity*, and returns when the current
-# phase has the other parity. A fresh mbarrier is in phase 0, so a wait for parity 1 returns at once. Here is one that
+# completes, and the next begins with the full arrival count. A wait for a *parity* returns when the phase of this
+# parity is over. A fresh mbarrier is in phase 0, so a wait for parity 1 returns at once. Here is one that
 # expects 1 arrival, which announces 16 KiB:
 
 # %%
@@ -257,8 +257,9 @@ show_mbarrier(1, [("arrive", 16384), ("bytes", 4096), ("bytes", 8192), ("bytes",
 #
 # **Exercise 05.2** (about 9 lines). A block of one warp takes three wide tiles, one below the other, from `src` to
 # `dst`: tiles `first`, `first + 1` and `first + 2`. Each passes through the same 16 KiB, with one arrival, one load and
-# one store. Bytes of a tile outside `src` count, too. TMA works in the background: `dst` must be right however long
-# each copy takes, and the block must not end, and give its shared memory away, while TMA still reads it.
+# one store. A tile that is partly or wholly outside `src` counts as 16 KiB, too. TMA works in the background: `dst`
+# must be right however long each copy takes, and the block must not end, and give its shared memory away, while TMA
+# still reads it.
 
 
 # %%

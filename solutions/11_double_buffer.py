@@ -11,7 +11,7 @@
 # The GEMM of notebook 10 loads a tile, waits, computes, and loads the next one. While a block loads, it multiplies
 # nothing; while it multiplies, none of its loads is in flight. This page gives shared memory a second buffer, so that
 # the next tile arrives while this one is multiplied. Then it does the same one level closer to the tensor cores, with
-# registers. The first picture promises ×1.5, an H200 gives ×1.14 and then ×1.06 more; a model shows what limits it.
+# registers. The first picture promises ×1.5, an H200 gives ×1.15 and then ×1.06 more; a model shows what limits it.
 #
 # > **After this page you can** predict the time of a pipeline from its parts, for one block on an SM and for several,
 # > write a double-buffered loop and say which barriers it needs, fetch registers ahead across the end of a tile, and
@@ -91,7 +91,7 @@ check("11.1", period)
 # - While tile *k* is multiplied, the load of another tile is in flight.
 # - No thread reads a tile before all of it has arrived, and no load overwrites a buffer that a thread may still read.
 # - There are at most two barriers a tile. Either schedule earns full points.
-# - K may have any number of tiles, also one. The loop over K tiles is not unrolled.
+# - K may have any number of tiles, even one. The loop over K tiles is not unrolled.
 #
 # The calls are those of 10.2. Inside a `@cute.jit` function, `if` works with a condition that is known only at run
 # time.
@@ -174,11 +174,11 @@ def register_pipeline(steps: Steps):
 check("11.3", register_pipeline)
 
 # %% [markdown]
-# A barrier orders accesses to shared memory, so no compiler may move an `ldmatrix` ahead of it: only you can place that
-# fetch among the mmas.
+# A barrier orders accesses to shared memory, so no compiler may move an `ldmatrix` ahead of it: you place that fetch
+# among the mmas.
 #
-# Each kernel is timed in turns with cuBLAS. Trust that ratio, which *gain* compares, not µs of different moments. ± is
-# its spread within one run.
+# Each kernel is timed in turns with cuBLAS. *gain* compares these ratios, whose spread within a run is ±. Between runs
+# they move more: the cycles below give 1,139 / 1,037 = ×1.10 for the first step, not ×1.15.
 
 # %%
 show_ladder("10.4", "11.2", "11.3")
@@ -194,8 +194,8 @@ show_ladder("10.4", "11.2", "11.3")
 # | load | loads a tile and waits for it | 1,356 |
 # | transfer | keeps three loads in flight | 593 |
 # | arithmetic, fetched ahead | 11.3's, always with the same tile | 770 |
-# | beside copies | also issues copies, and never waits | 962; two blocks: 925 |
-# | and fetched as needed | 11.2's, and never waits | three blocks: 1,016 |
+# | arithmetic beside copies | 11.3's with its copies, without waits | 962; two blocks: 925 |
+# | the same, fetched as needed | 11.2's with its copies, without waits | three blocks: 1,016 |
 #
 # Registers limit how many blocks share an SM. The course's 11.2 takes 168, its 11.3 224; yours:
 
@@ -209,14 +209,14 @@ for name, loop, stages in ("10.2", course.single_buffer, 1), ("11.2", double_buf
 # 11.3 waits for a tile, multiplies one more K block, and then issues the next load, so its `latency` includes a quarter
 # of the arithmetic. The cell calls your `period` for one block on an SM.
 #
-# **Predict** which part limits two, and change the call to see it:
+# **Predict** which part limits two (arithmetic is then 925, in both places), and change the call to see it:
 
 # %%
 with suppress(NotImplementedError):  # until you have written period
     print(period(blocks=1, stages=2, latency=1356 - 593 + 962 / 4, transfer=593, compute=962, barriers=1))
 
 # %% [markdown]
-# For 10.2, too, take *fetched ahead*: its compiler moves the fetches. *Load at the barrier* is 11.3 with each load
+# 10.2 counts as *fetched ahead*, too: the compiler moves its fetches. *Load at the barrier* is 11.3 with each load
 # right behind the barrier that frees its buffer. × compares a row with the last 10.2 row above it.
 
 # %%
@@ -227,15 +227,16 @@ limits
 
 # %% [markdown]
 # `period` is within 7% of the measured cycles, but 10% low for a lone block that loads at the barrier. This 11.2 has
-# one barrier, as has the loop that took 1,016 cycles. With two barriers 11.2 took 982. Neither deviation is explained.
+# one barrier, as has the loop that took 1,016 cycles. With two barriers 11.2 took 982. We explain neither the 10% nor
+# why the second barrier makes 11.2 faster.
 #
 # In the first picture latency + transfer is twice the arithmetic, so a second buffer turns (6 + 3) / 2 ticks into 3:
 # ×1.5. Here, with two blocks, it turns (1,356 + 925) / 2 cycles into 925: ×1.23, and ×1.17 was measured. The arithmetic
 # limits 11.3 now, so a load at the barrier gains nothing.
 #
-# Beside copies a lone block's arithmetic takes a quarter longer. Both need shared memory, which moves 128 bytes a
-# cycle: a tile's fetches read 64 KiB (four warps, each 64 rows of A and of B) in 512 cycles, its copies write 32 KiB
-# in 256. Together that is as long as the arithmetic alone.
+# Beside copies a lone block's arithmetic takes a quarter longer. A likely cause is shared memory, which moves 128 bytes
+# a cycle: a tile's fetches read 64 KiB (four warps, each 64 rows of A and of B) in 512 cycles, its copies write 32 KiB
+# in 256. Together that takes as long as the arithmetic alone.
 #
 # ## Your kernel
 #

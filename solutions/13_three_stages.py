@@ -185,13 +185,13 @@ for config in CONFIGS:
 show_speeds("gemm_depth")
 
 # %% [markdown]
-# cuBLAS's 612 need more than 64 SMs, whose peak by the datasheet, with Hopper's instruction, is 480.
+# By the datasheet, 64 SMs reach at most 480 with Hopper's instruction, so cuBLAS's 612 uses more of them.
 #
 # In the first column each of our blocks is alone on its SM. Notebook 11 measured the parts of a K tile of 64. A load
 # takes 1,356 cycles, 593 of them transfer, and the arithmetic beside copies 962. After the wait one of four K blocks,
 # 240 cycles, is multiplied before the next load is issued. So with two stages a K tile takes 1,356 + 240 cycles. With
-# more stages, two or more tiles are in flight, and each costs its share of that time, until the arithmetic is the
-# limit. A K tile of 32 has half the arithmetic and, we assume, half the transfer.
+# more stages, that time is divided by the tiles in flight, but never falls below the arithmetic's. A K tile of 32 has
+# half the arithmetic and, we assume, half the transfer.
 
 
 # %%
@@ -203,10 +203,11 @@ def period(block, k_blocks, ahead, delay):
 show_periods(period)
 
 # %% [markdown]
-# *Measured* is the first column's time, less 13,800 cycles for launch and epilogue, divided by the number of K tiles.
-# (Notebook 11 timed 132 blocks, not 64: 1,676 cycles with two stages, 987 with three.) For K tiles of 64 the count is
-# within 8%. For those of 32 it is 11% high with two stages and 11 to 17% low with more. No fixed cost for each K tile
-# mends both, so the cause is open: measure.
+# *Measured* is the first column's time, less 13,800 cycles, divided by the number of K tiles. The 13,800 are what
+# notebook 11's three-buffer loop takes beyond 64 times its cycles for a K tile: launch, prologue and epilogue of 132
+# blocks. (Notebook 11 timed 132 blocks, not 64: 1,676 cycles with two stages, 987 with three.) For K tiles of 64 the
+# count is within 8%. For those of 32 it is 11% high with two stages and 11% to 16% low with more. A constant added to
+# every K tile cannot mend both signs. We do not know the cause.
 #
 # In the second column K = 256 is only four K tiles of 64. Two stages load one of the four before the loop, three load
 # two: the third gains 8% even beside another block. The fourth leaves one block on an SM where there were two.
@@ -300,9 +301,9 @@ for name, order, part in ("K-major", (1, 0), {}), ("M-major", (0, 1), {"a": m_ma
 show_sweep("gemm_majors", memory=MEMORY_READ, to_SMs=TO_SMS)
 
 # %% [markdown]
-# Both have the same instructions in the same order, where those ldmatrix that fetch A have `.trans`, and read as many
-# bytes. With K tiles of 32 the M-major A costs 6%, for a reason that neither shows; with 64 nothing. So for such an A
-# take 128×256×64.
+# Both have the same instructions in the same order (`story` leaves out `.trans`), and read as many bytes. With K tiles
+# of 32 the M-major A costs 6%, and we do not know why; with K tiles of 64 it costs nothing. So for such an A take
+# 128×256×64.
 #
 # ## What to remember
 #
@@ -374,9 +375,9 @@ from tutorlib.kernels.cpp import THREE_STAGES
 # known condition   if cutlass.const_expr(…)                         if constexpr (…)
 # ```
 #
-# C++ with CuTe needs CUTLASS's headers. So here is the kernel in plain CUDA C++, for tiles of 128×128×32 in three
-# stages: `place` is the swizzle, and the loop is 13.1's, step by step. A warp has 64×64 of C in one piece, so `column`
-# is 10.3's `columns(1, 128)`.
+# C++ with CuTe needs CUTLASS's headers, which this course does not install. So here is the kernel in plain CUDA C++,
+# for tiles of 128×128×32 in three stages: `place` is the swizzle, and the loop is 13.1's, step by step. A warp has
+# 64×64 of C in one piece, so `column` is 10.3's `columns(1, 128)`.
 
 # %%
 Code(THREE_STAGES.source, language="cpp")

@@ -203,8 +203,12 @@ check("16.1", repaired)
 # that takes no longer than multiplying: there a formula needs no such limit.
 #
 # From N = 128 on, `repaired` is within 15% of 98% of the picture's dots. Of those with N below 112, 17 of 60 take 1.15
-# to 1.65 times as long. Neither model says why.
-#
+# to 1.65 times as long as `repaired` says. Neither model says why:
+
+# %%
+show_steps({"step_cycles": step_cycles, "repaired": course.repaired_cycles})
+
+# %% [markdown]
 # Neither was fitted to the 26 shapes of the next table. At each, at least 40 configurations that the course's chooser
 # nominated were timed. 10 to 21 of them lie in this page's space; each model orders these. *Loss*: how much slower the
 # first, or the best of the first four, is than the fastest of these. The first row draws from the same nominees.
@@ -241,7 +245,7 @@ print(len(SPACE), "configurations")
 #
 # The check refuses a choice that takes about twice the best one's time by the course's own model. At seven shapes your
 # choice may cost at most 12% more than the course's by the repaired model. A Hopper GPU times five of them instead and
-# prints the slowest, beside cuBLAS:
+# prints the one that is slowest beside cuBLAS:
 #
 # | your lowest over the course's | points |
 # |---|---|
@@ -268,28 +272,30 @@ check("16.2", choose)
 with suppress(NotImplementedError):  # until you have written it
     for shape in [(4096, 4096, 4096), (320, 8192, 4096), (64, 8192, 8192)]:
         config = choose(*shape)
-        print(shape, f"tile {config.tile}, cluster {config.cluster}, stream-K: {config.stream_k}", end=", ")
+        print(shape, f"tile {config.tile}, cluster {config.cluster}, split-K {config.split_k}", end=", ")
         print(f"A and B exchanged: {config.transposed}: {better(config, *shape):.0f} µs")
 
 # %% [markdown]
 # ## Rank, then measure
 #
+# The course's choice in 16.2 has at least 0.92 of cuBLAS's speed at the five shapes. Is there a faster one in `SPACE`?
 # The table above ordered nominees of a good chooser. Here are 100 configurations drawn from `SPACE` at random, at four
-# of its shapes, in the order of 16.2. The first four are red; a title has the first one's time over the fastest's, and
-# the fastest one's place:
+# of that table's shapes, ordered by `cost` with `repaired`. The first four are red; a title has the first one's time
+# over the fastest's, and the fastest one's place:
 
 # %%
 show_ranks()
 
 # %% [markdown]
-# At the two shapes with few tiles the first choice is 30% and 44% slower than the fastest, and the best of four 6% and
-# 28%. The best of twelve is within 2% at all four. A tuner decides, among a dozen.
+# At the two shapes with few tiles the first of the hundred is 30% and 44% slower than the fastest, and the best of four
+# 6% and 28%: far from the table's 0.4%, among configurations that a chooser had let pass. The best of twelve is within
+# 2% at all four. So let the model name a dozen, and a timing decide.
 #
 # **Exercise 16.3** (about 7 lines). Write `tuned(shape, nominees, time, kept)`, which returns the fastest of a list of
-# configurations, even where two differ by 1.5%. `time(shape, nominee)` is the µs of one call. You may ask for at most
-# ten of each nominee. Each call, of any nominee, is up to 0.05% slower than the one before, and about one call in 17,
-# of any nominee, takes twice as long. `kept` is a dictionary that outlives the call: a shape that was tuned before is
-# not timed again.
+# configurations, even where two differ by 1.5%. `time(shape, nominee)` is the µs of one call. You may ask for at
+# most ten of each nominee. Each call, of any nominee, is up to 0.05% slower than the one before, and about one call in
+# 17, of any nominee, takes twice as long. `kept` is a dictionary that outlives the call: a shape that was tuned before
+# is not timed again.
 
 
 # %%
@@ -329,8 +335,8 @@ show_figure("gemm_models")
 #
 # [QuACK](https://github.com/Dao-AILab/quack)'s GEMM is written in the same DSL. Its
 # [configurations](https://github.com/Dao-AILab/quack/blob/main/quack/gemm_config.py) for Hopper have no tile below
-# 128×128 and cut no K. At 26 held-out shapes it timed these; *tuned* is the fastest of the course's first dozen.
-# Medians, over cuBLAS's speed, on an H200, 2026-11-30:
+# 128×128 and cut no K. QuACK's tuner timed all of them at 26 held-out shapes; *tuned* is the fastest of the course's
+# first dozen. Medians, over cuBLAS's speed, on an H200, 2026-11-30:
 #
 # | tiles of 128×128 | shapes | tuned | QuACK |
 # |---|---|---|---|

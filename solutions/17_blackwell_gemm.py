@@ -275,8 +275,8 @@ show_handover(1, 2)
 # 20. With two, they are never idle as long as the loads keep up and an epilogue takes no longer than a main loop.
 #
 # Here is the loop of an epilogue warp. One lane of each warp frees the accumulator as soon as its last part is in
-# registers. `steps.leader` is the rank of the block whose `free` counts, here its own. A colleague wants to leave parts
-# out: `waits=False` drops `wait::ld`; `relaxed=True` makes the arrival order no other access; `fences=True` puts a
+# registers. The arrival goes to the `free` of block `steps.leader`, here the warp's own. A colleague tries variants:
+# `waits=False` drops `wait::ld`; `relaxed=True` makes the arrival order no other access; `fences=True` puts a
 # `tcgen05.fence::before_thread_sync` ahead of it.
 
 
@@ -343,7 +343,8 @@ show_findings(kernels, *matrices, arch="sm_100a")
 # begin with it, so your loops need none. The simulator would not notice if it were missing.
 #
 # The arrival must *release* what came before it, as CuTe's does by default. In PTX's example the arrival is relaxed,
-# and a `fence::before` releases; but it orders only what has finished, so it cannot replace `wait::ld`.
+# and a `fence::before` releases. Neither replaces `wait::ld`, which the whole warp executes: after it, the loads of all
+# its lanes have ended, so one lane may arrive for them.
 #
 # ## The kernel
 #
@@ -352,7 +353,7 @@ show_findings(kernels, *matrices, arch="sm_100a")
 #
 # - `block.warp`, the warp's number; warp 5 loads, warp 4 multiplies, warps 0 to 3 store;
 # - `block.address`, for `parts.allocate`;
-# - `block.steps`, in which the mbarriers are not initialized and tensor memory is missing;
+# - `block.steps`, the steps before `allocate`: use them only to initialize the mbarriers;
 # - `block.steps_in(acc)`, the steps for your loops, given the pointer that `allocate` returns.
 #
 # The kernel's functions are in one object: `parts.allocate`, `parts.release`, `parts.produce`, `parts.multiply` and
@@ -361,10 +362,12 @@ show_findings(kernels, *matrices, arch="sm_100a")
 # **Exercise 17.4** (about 12 lines). Write the rest of the kernel, using the functions in `parts`:
 #
 # - A block allocates `config.columns` columns.
-# - One thread calls `init_mbarriers`. Its `arrivals` end a phase of `free`. No warp may use an mbarrier before.
+# - One thread calls `init_mbarriers`. A phase of `free` ends after `arrivals` arrivals. No warp may use an mbarrier
+#   before it is initialized.
 # - The appendix runs the kernel in pairs of blocks. Both blocks of a pair call the same functions, and the epilogue
 #   warps of `config.width` blocks (1 without a pair) arrive at `free`.
-# - A block may end only when nothing uses its shared memory or its tensor memory any more.
+# - A block may end only when nothing uses its shared memory or its tensor memory any more. As in notebook 14,
+#   `cute.arch.cp_async_bulk_wait_group(0, read=True)` waits until TMA has read what the calling warp has stored.
 
 
 # %%
@@ -446,8 +449,8 @@ with suppress(NotImplementedError):  # until you have written all of it
 # %% [markdown]
 # [JAX's guide](https://docs.jax.dev/en/latest/pallas/gpu/blackwell_matmul.html) measures such kernels in fp16, on a
 # Blackwell that it does not name. Warps with roles reach 45.5% of the tensor cores' peak. An epilogue in parts, pairs,
-# persistent blocks, a warpgroup for the epilogue and tiles in bands (notebook 12) take it to 69.4%. Yours so far lacks
-# only the pairs.
+# persistent blocks, a warpgroup for the epilogue and tiles in bands (notebook 12) take it to 69.4%. Of these
+# things yours lacks only the pairs so far; its speed is unknown.
 #
 # ## What to remember
 #

@@ -70,8 +70,9 @@ show_attention("together, in step", "together, apart", "turns for both")
 
 # %% [markdown]
 # In step, the tensor cores are idle during each softmax. A tick apart, one warpgroup multiplies during the other's
-# softmax, and 42 ticks become 27. *turns for both* needs 26, although its warpgroups start at once: their turns keep
-# them apart. The model counts the units' work only, not the time in which a warpgroup issues, waits, or rounds P.
+# softmax, and 42 ticks become 27: that one tick saves 15. *turns for both* needs 26, although its warpgroups start at
+# once: their turns keep them apart. The model counts the units' work only, not the time in which a warpgroup issues,
+# waits, or rounds P.
 #
 # You will write *turns for both*. The roles are those of notebook 15. The producer warp loads Q once, and K and V
 # into a ring of two stages each, in the order in which your step reads them: K of a block, then V of the block before.
@@ -130,9 +131,9 @@ show_source(by_row, p_operand)
 #
 # **Exercise 23.1** (about 8 lines). Write `softmax_step(online, rows, p_rows, factors)`, the softmax of one block, for
 # a thread's two rows, 0 and 1. It updates `online.rmax[row]` and `online.rsum[row]`, stores P, and puts O's factor into
-# `factors[row]`. Allowed: two shuffles a row; one multiply-add and one `ex2` a score.
-# The GPU's exponential has base 2, and `online.scale` includes log2(e). The loop, its load and its store are there. In
-# the check, the kernel is causal: 128 queries, and 128 keys in blocks of 32, so in a block some rows see no key.
+# `factors[row]`. Allowed: two shuffles a row; one multiply-add and one `ex2` a score. The GPU's exponential has base 2,
+# and `online.scale` includes log2(e). The loop, its load and its store are there. In the check, the kernel is causal:
+# 128 queries, and 128 keys in blocks of 32, so in a block some rows see no key.
 #
 # | at hand | |
 # |---|---|
@@ -266,8 +267,8 @@ def steps(me, tile, k_state, v_state):
 # | `steps(me, tile, k_state, v_state)` | the cell above |
 # | `me.take_turn()` and the others | as in `step`; a state's stage is freed once, then `state.advance()` |
 #
-# On a Hopper GPU, the check times the kernel, causal, beside torch's attention on cuDNN. The last point needs 95% of
-# the speed, as a fraction of cuDNN's, that the course's parts reached.
+# On a Hopper GPU, the check times the kernel, causal, beside torch's attention on cuDNN. For the last point, your speed
+# over cuDNN's must be 95% of what the course's parts reached.
 
 
 # %%
@@ -321,11 +322,11 @@ show_figure("attention_ladder")
 # one, it is between 1% slower and 6% faster at 128, and between 3% slower and 11% faster at 64. FlashAttention-3 was
 # not timed.
 #
-# How much did each **lever** bring, with a causal mask? Each row of the table adds one to the row above it. *few masks*
-# masks only the blocks that need it, and *longest first* starts the tiles with the most keys first. A gain within the
-# noise is left blank. Your kernel has the levers of the row *turns for both*; the check times it without the logarithms
-# of the row sums, which the table's kernels store for the backward pass. The columns are batch × heads × heads of K and
-# V × queries × keys × head_dim:
+# How much did each **lever** bring, with a causal mask? Each row of the table adds one to the row above it, and *turns
+# for both* replaces *turns for S*. *few masks* masks only the blocks that need it, and *longest first* starts the tiles
+# with the most keys first. A gain within the noise is left blank. Your kernel has the levers of the row *turns for
+# both*; the check times it without the logarithms of the row sums, which the table's kernels store for the backward
+# pass. The columns are batch × heads × heads of K and V × queries × keys × head_dim:
 
 # %%
 show_levers("attention_levers")
@@ -334,9 +335,9 @@ show_levers("attention_levers")
 # *turns for both* brings most at head_dim 128, 7.2%, and *persistent* at 64, 10.5%. Why *hidden P V* gains at 64 only,
 # and why *turns for S* loses there, was not measured.
 #
-# At 128, *turns for both* is 7.5% faster than *longest first*, which is *together*. In the charts, it is 62% faster
-# than *together* in step, but only 4% faster than *together* apart. Do the warpgroups drift apart by themselves? At
-# this shape, the kernels of three rows read the SM's clock before and after each softmax. A title counts the 1,536
+# At 128, *turns for both* is 7.5% faster than *longest first*, whose step is still *together*. In the charts, it is 62%
+# faster than *together* in step, but only 4% faster than *together* apart. Do the warpgroups drift apart by themselves?
+# At this shape, the kernels of three rows read the SM's clock before and after each softmax. A title counts the 1,536
 # of 2,048 thread blocks that have at least 8 steps, and *speed* is relative to *together*'s. A chart has a few steps of
 # one block, rounded to ticks. *By chance* is what two independent warpgroups would share.
 
@@ -346,8 +347,11 @@ show_softmaxes("NVIDIA H200")
 # %% [markdown]
 # In *together* they do drift apart: their softmaxes share less time than by chance. In *hidden P V* they share more. In
 # both, the quarter of the blocks that shares most takes 9% to 11% longer for a step than the quarter that shares least.
-# Turns leave all blocks little to share. (The clock reads cost time. Without them, in the table, *hidden P V* has 1.00
-# of *together*'s speed, and *turns for both* 1.08.)
+# So sharing costs time, and turns hold it at 28%. It is not the whole gain: blocks of *together* that share about as
+# much take 10.9 ticks, turns 10.0.
+#
+# The clock reads cost time, too, and not the same everywhere: without them, in the table, *hidden P V* has 1.00 of
+# *together*'s speed, and *turns for both* 1.08.
 #
 # ## What to remember
 #
@@ -355,7 +359,7 @@ show_softmaxes("NVIDIA H200")
 #   registers is in use until its group is complete, like a stage of shared memory.
 # - Each group of wgmmas frees different resources. Issue the group that the next computation needs first, and wait for
 #   that group only.
-# - At head_dim 128, exponentials take half as many cycles as the GEMMs. One warpgroup multiplies during the other's
+# - At head_dim 128, exponentials take half as many cycles as the GEMMs. One warpgroup computes S during the other's
 #   softmax only while the two are apart. With P V hidden, turns keep them apart.
 #
 # This is the last page. Next: [the contents](contents.ipynb), for pages that you skipped.
@@ -379,6 +383,7 @@ show_softmaxes("NVIDIA H200")
 #
 # <details><summary>3. Before ping-pong's first turn, one warpgroup passes. What if both did?</summary>
 #
-# Then there are two turns, and both warpgroups may issue at once.
+# Then there are two turns, and both warpgroups may issue at once. And if one of them passes twice before the other has
+# waited, a turn is lost, and both wait forever.
 #
 # </details>

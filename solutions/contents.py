@@ -7,13 +7,13 @@
 # of page 21 CUDA C++. Begin with [00](00_start.ipynb), then choose a path by what you want to end with. The
 # [glossary](glossary.ipynb) defines the terms.
 #
-# Linux, WSL or a Linux container on a Mac is enough: the course's simulator runs every kernel, and reports wrong
+# Linux, WSL or a Linux container on a Mac is enough: the course simulates every kernel, and reports wrong
 # results and races. Measuring speed needs an NVIDIA GPU, sm_80 (Ampere) or newer; sm_90 is Hopper, sm_100 Blackwell.
 # Times are estimates without the appendices; allow a fifth more.
 #
 # Run the two cells below (click one, then press Shift-Enter). The first shows the speeds of the course's GEMMs of
 # square matrices on an H200, over cuBLAS's. With `mma.sync` they reach 0.35 to 0.69. With Hopper's WGMMA, page 15's has
-# 0.56 to 0.78 up to 1536 and at 3072, else 1.00 to 1.03; page 16's is within 1% or ahead at every size.
+# 0.56 to 0.78 up to 1536 and at 3072, else 1.00 to 1.03; page 16's is level or ahead at every size.
 # The second cell shows your points and what this machine can grade.
 
 # %%
