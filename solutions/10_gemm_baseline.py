@@ -9,7 +9,7 @@
 # # 10 · A GEMM on tensor cores
 #
 # This page builds a GEMM, C = A · Bᵀ, which the pages after it make faster. A is (M, K), B is (N, K), C is (M, N), all
-# row-major bf16, accumulated in fp32. The entry point is `gemm(a, b, c)`. On an H200 at 4096³ it reaches 395 TFLOP/s,
+# row-major bf16, accumulated in fp32. The entry point is `gemm(a, b, c)`. On an H200 at 4096³ it reaches 392 TFLOP/s,
 # about half of cuBLAS's speed; the page ends with a count of its tensor cores' idle time.
 #
 # > **After this page you can** derive ldmatrix's addresses from a fragment, write a main loop whose barriers you can
@@ -349,7 +349,7 @@ show_ladder("10")
 # ## Two blocks on an SM
 #
 # The upper picture below shows one block, its buffer (*buf*) and the arithmetic (*math*): the tensor cores work for a
-# third of the time. Measured, the kernel reaches nearly two thirds of mma.sync's peak, 395 of 623 TFLOP/s. A thread of
+# third of the time. Measured, the kernel reaches nearly two thirds of mma.sync's peak, 392 of 623 TFLOP/s. A thread of
 # this kernel has 214 registers, a block has 128 threads, and an SM has 65,536 registers: room for two blocks. While one
 # waits for its tile, the other multiplies (lower picture):
 

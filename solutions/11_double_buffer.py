@@ -11,7 +11,7 @@
 # The GEMM of notebook 10 loads a tile, waits, computes, and loads the next one. While a block loads, it multiplies
 # nothing; while it multiplies, none of its loads is in flight. This page gives shared memory a second buffer, so that
 # the next tile arrives while this one is multiplied. Then it does the same one level closer to the tensor cores, with
-# registers. The first picture promises ×1.5, an H200 gives ×1.15 and then ×1.06 more; a model shows what limits it.
+# registers. The first picture promises ×1.5, an H200 gives ×1.11 and then ×1.06 more; a model shows what limits it.
 #
 # > **After this page you can** predict the time of a pipeline from its parts, for one block on an SM and for several,
 # > write a double-buffered loop and say which barriers it needs, fetch registers ahead across the end of a tile, and
@@ -177,8 +177,7 @@ check("11.3", register_pipeline)
 # A barrier orders accesses to shared memory, so no compiler may move an `ldmatrix` ahead of it: you place that fetch
 # among the mmas.
 #
-# Each kernel is timed in turns with cuBLAS. *gain* compares these ratios, whose spread within a run is ±. Between runs
-# they move more: the cycles below give 1,139 / 1,037 = ×1.10 for the first step, not ×1.15.
+# Each kernel is timed in turns with cuBLAS. *gain* compares these ratios, whose spread within a run is ±.
 
 # %%
 show_ladder("10.4", "11.2", "11.3")

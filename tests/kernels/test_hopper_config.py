@@ -200,7 +200,7 @@ def test_stream_k_cuts_up_what_fills_no_wave_and_a_wave_more_where_that_is_littl
     assert cut_tiles(tiles, clusters) == cut
 
 
-def test_the_constants_are_those_of_a_fit_to_the_measurements_that_are_kept():
+def test_the_constants_miss_the_measurements_that_are_kept_by_as_much_as_their_file_says():
     stored = json.loads(FILE.read_text(encoding="utf-8"))
     assert fitted() == Constants(**stored["constants"])
     measured = usable(result for file in (DATA / "explored").glob("h?00.jsonl.gz") for result in read(file))
