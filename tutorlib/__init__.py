@@ -23,7 +23,7 @@ NAMES = {  # module → its functions, classes, constants and submodules that pa
         "show_complement show_divide show_layout show_layouts show_memory show_path show_picked show_pictures "
         "show_tv show_tvs"
     ),
-    "draw.machines": ("show_blackwell show_handover show_machine show_mbarrier show_pair show_sm show_wgmma"),
+    "draw.machines": "show_blackwell show_handover show_machine show_mbarrier show_pair show_sm show_wgmma",
     "draw.tiles": (
         "show_block_order show_columns show_gate show_gate_registers show_k_loop show_multicast "
         "show_reduction show_rescaling show_shards show_warps"
@@ -51,7 +51,7 @@ NAMES = {  # module → its functions, classes, constants and submodules that pa
     "notebook.check": "CheckFailed check hint",
     "notebook.explain": "explain show_source",
     "notebook.launches": "show_later_calls show_new_processes show_pairs",
-    "notebook.measured": ("show_costs show_figure show_ladder show_levers show_softmaxes show_speeds show_sweep"),
+    "notebook.measured": "show_costs show_figure show_ladder show_levers show_softmaxes show_speeds show_sweep",
     "notebook.trials": (
         "compare_attention fetching run_cpp run_host run_on_gpu show_findings show_limits show_model show_periods"
         " show_ranking show_ranks show_steps stream_k_pairs"

@@ -14,7 +14,8 @@ from tutorlib.kernels.ampere import fused
 from tutorlib.kernels.layers import interleave
 from tutorlib.notebook import fused_kernels
 from tutorlib.notebook.fused_kernels import show_fused_speeds, with_epilogue, with_gate
-from tutorlib.notebook.trials import run_cpp, run_on_gpu
+from tutorlib.notebook.trials import run_cpp, run_on_gpu, show_limits, show_periods
+from tutorlib.paths import SOLUTIONS
 
 
 @cute.kernel
@@ -124,3 +125,17 @@ def test_a_gate_takes_weights_interleaved_as_on_hopper(features, simulated):
 def test_without_a_hopper_gpu_nothing_is_timed(no_gpu, capsys):
     assert show_fused_speeds(with_epilogue(fused.bias_gelu), with_gate(fused.gated)) is None
     assert capsys.readouterr().out.startswith("not timed: ")
+
+
+# The parts of a K tile -----------------------------------------------------------------------------------------------
+
+
+def test_the_cycles_that_pages_11_and_13_quote_are_the_record_s():
+    pages = [(SOLUTIONS / f"{page}.py").read_text() for page in ("11_double_buffer", "13_three_stages")]
+    limits = show_limits(lambda blocks, stages, latency, *_: latency).droplevel(0, axis="columns")
+    assert len(limits) == 7
+    assert all(number in pages[0] for column in ("arithmetic", "transfer") for number in limits[column])
+    delays = show_periods(lambda block, k_blocks, ahead, delay: delay)["counted"]
+    assert f"takes {delays.iloc[0]} cycles" in pages[1].replace("\n# ", " ")
+    blocks = show_periods(lambda block, *_: block)["counted"]
+    assert f"{blocks.iloc[0]} cycles" in pages[1].replace("\n# ", " ")
