@@ -136,8 +136,8 @@ for name, view in views.items():
 # > ((2,2),(4,2)) : ((1,16),(2,8))
 #
 # Thick lines in the picture are the borders of the inner modes. You can still ask for row 3, column 5: each is an index
-# into its mode. In the mode `(2,2)`, whose first number varies fastest, index 3 is (1, 1); in `(4,2)`, index 5 is (1,
-# 1) as well. What is the offset? Click the cell to check your answer.
+# into its mode. In the mode `(2,2)`, whose first number varies fastest, index 3 is (1, 1); in `(4,2)`, index 5 is
+# (1, 1), too. What is the offset? Click the cell to check your answer.
 
 # %%
 explore_layout("((2,2),(4,2)):((1,16),(2,8))")

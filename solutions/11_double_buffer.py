@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 75
+#     minutes: 71
 #     summary: The next tile travels while this one is multiplied; then the same again, in registers.
 # ---
 
@@ -11,13 +11,13 @@
 # The GEMM of notebook 10 loads a tile, waits, computes, and loads the next one. While a block loads, it multiplies
 # nothing; while it multiplies, none of its loads is in flight. This page gives shared memory a second buffer, so that
 # the next tile arrives while this one is multiplied. Then it does the same one level closer to the tensor cores, with
-# registers. The first picture promises ×1.5, an H200 gives ×1.11 and then ×1.06 more; a model shows what limits it.
+# registers. The first picture promises ×1.5. An H200 gives ×1.1, and ×1.2 with the registers; a model shows why.
 #
 # > **After this page you can** predict the time of a pipeline from its parts, for one block on an SM and for several,
 # > write a double-buffered loop and say which barriers it needs, fetch registers ahead across the end of a tile, and
 # > write a pipelined kernel without a barrier.
 # >
-# > **It takes** about 75 minutes, on any machine: 8 to read, 19 for cells and pictures, 48 for the exercises. A GPU
+# > **It takes** about 71 minutes, on any machine: 8 to read, 17 for cells and pictures, 46 for the exercises. A GPU
 # > from sm_80 on times your loops.
 
 # %%
@@ -26,10 +26,8 @@ from contextlib import suppress
 import cutlass
 import cutlass.cute as cute
 
-from tutorlib import (
-    TensorSpec, Timeline, check, compile_cute, show_fetches, show_ladder, show_limits, show_timeline,
-)  # fmt: skip
-from tutorlib.kernels.ampere import GemmConfig, Steps, main_loops as course, make_gemm
+from tutorlib import Timeline, check, show_fetches, show_ladder, show_limits, show_timeline
+from tutorlib.kernels.ampere import Steps
 
 # %% [markdown]
 # ## The idea, in time
@@ -177,7 +175,8 @@ check("11.3", register_pipeline)
 # A barrier orders accesses to shared memory, so no compiler may move an `ldmatrix` ahead of it: you place that fetch
 # among the mmas.
 #
-# Each kernel is timed in turns with cuBLAS. *gain* compares these ratios, whose spread within a run is ±.
+# Each kernel is timed in turns with cuBLAS. *gain* compares these ratios, whose spread within a run is ±. 10.4's blocks
+# run row by row, the others down C's columns. The next section compares the loops alone.
 
 # %%
 show_ladder("10.4", "11.2", "11.3")
@@ -185,38 +184,23 @@ show_ladder("10.4", "11.2", "11.3")
 # %% [markdown]
 # ## Where the rest of ×1.5 goes
 #
-# On an H200 the parts have other lengths. Loops that do only this measure each, in an SM's clock cycles for one more K
-# tile. None is fitted:
+# On an H200 the parts have other lengths. Loops that do only one thing measure each, alone on an SM, in clock cycles
+# for one more K tile. None is fitted:
 #
 # | part | the loop | cycles |
 # |---|---|---|
 # | load | loads a tile and waits for it | 1,356 |
 # | transfer | keeps three loads in flight | 593 |
-# | arithmetic, fetched ahead | 11.3's, always with the same tile | 770 |
-# | arithmetic beside copies | 11.3's with its copies, without waits | 962; two blocks: 925 |
-# | the same, fetched as needed | 11.2's with its copies, without waits | three blocks: 1,016 |
+# | arithmetic | fetches and multiplies the same tile again and again | 770 |
 #
-# Registers limit how many blocks share an SM. The course's 11.2 takes 168, its 11.3 224; yours:
-
-# %%
-for name, loop, stages in ("10.2", course.single_buffer, 1), ("11.2", double_buffer, 2), ("11.3", register_pipeline, 2):
-    with suppress(NotImplementedError):  # until you have written it
-        made = compile_cute(make_gemm(GemmConfig(stages=stages), loop), [TensorSpec((4096, 4096), "bf16")] * 3, "sm_90")
-        print(f"{name}: {made.registers} registers a thread, {65536 // (128 * made.registers)} blocks on an SM")
-
-# %% [markdown]
-# 11.3 waits for a tile, multiplies one more K block, and then issues the next load, so its `latency` includes a quarter
-# of the arithmetic. The cell calls your `period` for one block on an SM.
+# Beside copies the arithmetic takes longer, 962 cycles instead of 770 for 11.3 alone on an SM. A likely cause is shared
+# memory, which serves both. So the next table's *arithmetic* is that of loops that copy, too, but never wait for the
+# copies. 10.2 has 11.3's, since the compiler moves its fetches ahead; alone on an SM, it never copies while it
+# multiplies.
 #
-# **Predict** which part limits two (arithmetic is then 925, in both places), and change the call to see it:
-
-# %%
-with suppress(NotImplementedError):  # until you have written period
-    print(period(blocks=1, stages=2, latency=1356 - 593 + 962 / 4, transfer=593, compute=962, barriers=1))
-
-# %% [markdown]
-# 10.2 counts as *fetched ahead*, too: the compiler moves its fetches. *Load at the barrier* is 11.3 with each load
-# right behind the barrier that frees its buffer. × compares a row with the last 10.2 row above it.
+# The cell calls your `period` for 10.2 and 11.3 with one block on an SM and with two, and for 11.2 with three: their
+# registers allow no more. 11.3 waits for a tile, multiplies one more K block, and then issues the next load, so its
+# `latency` includes a quarter of the arithmetic. × compares a row with the last 10.2 row above it.
 
 # %%
 limits = None
@@ -225,38 +209,31 @@ with suppress(NotImplementedError):  # until you have written period
 limits
 
 # %% [markdown]
-# `period` is within 7% of the measured cycles, but 10% low for a lone block that loads at the barrier. This 11.2 has
-# one barrier, as has the loop that took 1,016 cycles. With two barriers 11.2 took 982. We explain neither the 10% nor
-# why the second barrier makes 11.2 faster.
+# `period`, the largest of a row's three limits, is within 5% of the measured cycles.
 #
 # In the first picture latency + transfer is twice the arithmetic, so a second buffer turns (6 + 3) / 2 ticks into 3:
-# ×1.5. Here, with two blocks, it turns (1,356 + 925) / 2 cycles into 925: ×1.23, and ×1.17 was measured. The arithmetic
-# limits 11.3 now, so a load at the barrier gains nothing.
-#
-# Beside copies a lone block's arithmetic takes a quarter longer. A likely cause is shared memory, which moves 128 bytes
-# a cycle: a tile's fetches read 64 KiB (four warps, each 64 rows of A and of B) in 512 cycles, its copies write 32 KiB
-# in 256. Together that takes as long as the arithmetic alone.
+# ×1.5. Here a load's 1,356 cycles are less than twice the arithmetic's 925: two blocks of 10.2 need (1,356 + 925) / 2 =
+# 1,141 cycles for a tile. With a second buffer the arithmetic is the limit: 11.3's 925 cycles promise ×1.23, and ×1.17
+# was measured. 11.2 fetches each K block only when it needs it. Its 1,016 cycles promise ×1.12, and ×1.10 was measured.
 #
 # ## Your kernel
 #
-# A language model that writes one token multiplies each of its weights by a *vector*. No weight is reused, so the
-# kernel is as good as its share of the memory's bandwidth. We use shared memory here only because a cp.async in flight
-# takes no registers.
+# A language model that writes one token multiplies each of its weights by a *vector*. No weight is reused. We use
+# shared memory here only because a cp.async in flight takes no registers.
 #
-# **Exercise 11.4** (about 10 lines). Complete the kernel of `matvec(a, b, c)`: c = a · bᵀ, where a is (M, K), b (1, K)
+# **Exercise 11.4** (about 8 lines). Complete the kernel of `matvec(a, b, c)`: c = a · bᵀ, where a is (M, K), b (1, K)
 # and c (M, 1), all row-major bf16; M and K are multiples of 64. In the given lines eight lanes share 128 bytes of a
-# row: piece j of a row is `pieces[0, None, j]`, 8 elements, and `vector` is b in such pieces. You leave this lane's sum
-# in `total`.
+# row: piece j of a row is `pieces[0, None, j]`, 8 elements, and `vector` is b in such pieces. `buffers[None, t, i]` are
+# thread t's 16 bytes in buffer i. You leave this lane's sum in `total`.
 #
 # - A tile is 64 columns of the block's 16 rows. `a` goes through shared memory in 16-byte cp.async, with two buffers.
 #   While a thread waits for a tile, the copy of the next one is in flight.
-# - Each element of `a` is copied once, and read from shared memory once, without a bank conflict.
+# - Each element of `a` is copied once, and read from shared memory once.
 # - **There is no barrier**, so no thread may read what another thread has copied.
 #
 # | | |
 # |---|---|
 # | `cute.copy(atom, source, target)` | one cp.async of 16 bytes, of tensors of shape (8,) |
-# | `SmemAllocator().allocate_tensor(BFloat16, layout, byte_alignment=128)` | shared memory |
 # | `cute.arch.cp_async_commit_group()` | groups this thread's copies since the last; an empty one counts |
 # | `dot(x, y)` | the sum of the products of two tensors of shape (8,), in fp32 |
 
@@ -281,8 +258,8 @@ def matvec_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
     pieces, vector = (cute.local_tile(x, (1, 8), (at, None)) for x, at in ((a, row), (b, 0)))  # (1, 8, K / 8)
     atom = cute.make_copy_atom(CopyG2SOp(cache_mode=LoadCacheMode.GLOBAL), BFloat16, num_bits_per_copy=128)
     k_tiles, total = a.shape[1] // 64, Float32(0.0)
-    ### BEGIN SOLUTION (about 10 lines)
     buffers = SmemAllocator().allocate_tensor(BFloat16, cute.make_layout((8, 128, 2)), byte_alignment=128)
+    ### BEGIN SOLUTION (about 8 lines)
     cute.copy(atom, pieces[0, None, lane], buffers[None, thread, 0])
     cute.arch.cp_async_commit_group()
     for k_tile in range(k_tiles):

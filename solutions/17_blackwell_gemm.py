@@ -1,8 +1,8 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 75
-#     appendix: 20
+#     minutes: 71
+#     appendix: 16
 #     summary: Tensor memory, one thread that multiplies, six warps, pairs of blocks. Never run on a Blackwell.
 # ---
 
@@ -17,13 +17,10 @@
 #
 # **No Blackwell GPU has run or timed this kernel**, because none was available when the course was made.
 #
-# | | |
-# |---|---|
-# | **proved** | it compiles for sm_100a, without spills |
-# | | simulated, with edges in M, N and K: C is right, and no race, missing wait or deadlock is found |
-# | **not proved** | any speed |
-# | | orders of the warps other than the simulated one |
-# | | our reading of PTX's manual, on which the simulator and each ✓ rest |
+# - **Proved**: it compiles for sm_100a, without spills. Simulated, with edges in M, N and K, its C is right, and no
+#   race, missing wait or deadlock is found.
+# - **Not proved**: any speed, orders of the warps other than the simulated one, and our reading of PTX's manual, on
+#   which the simulator and each ✓ rest.
 #
 # `check` compiles and simulates your code; on a B200 it also runs it. The problem is notebook 10's: C = A · Bᵀ,
 # `gemm(a, b, c)`, bf16, accumulated in fp32.
@@ -32,7 +29,7 @@
 # > multiplications that one thread issued, say which fence orders two of its instructions, give six warps their roles
 # > in one kernel, and, after the appendix, let two blocks share a tile.
 # >
-# > **It takes** about 75 minutes, on any machine; its appendix about 20 more.
+# > **It takes** about 71 minutes, on any machine; its appendix about 16 more.
 
 # %%
 import cutlass
@@ -40,12 +37,9 @@ import cutlass.cute as cute
 import torch
 from cutlass import Float32, Int32
 
-from tutorlib import (
-    TensorSpec, allocated_columns, check, compile_cute, ring_stages, show_blackwell, show_findings, show_handover,
-    show_pair, show_source,
-)  # fmt: skip
+from tutorlib import check, ring_stages, show_blackwell, show_findings, show_handover, show_pair
 from tutorlib.kernels.blackwell import (
-    PAIR, SMS, BlackwellConfig, Parts, TileSteps, Tma, band, course_parts, fence_before, issue, make_blackwell_gemm,
+    PAIR, BlackwellConfig, Parts, TileSteps, Tma, band, course_parts, fence_before, issue, make_blackwell_gemm,
     make_block, make_t2r, make_umma, tma_atoms,
 )  # fmt: skip
 
@@ -136,14 +130,9 @@ check("17.1", tensor_memory)
 #
 # One bf16 instruction multiplies M × 16 by 16 × N and adds the product to M × N accumulators in tensor memory. M is at
 # most 128, in a pair of blocks 256, and N at most 256 ([Matrix
-# Shape](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-matrix-shape)). So a K tile of 64 takes four:
-
-# %%
-show_source(issue)
-
-# %% [markdown]
-# `tCrA` and `tCrB` are descriptors of shared memory, as on Hopper, and `acc` is an address in tensor memory. Without
-# `ACCUMULATE`, K block 0 of a tile's first K tile overwrites what the last tile left.
+# Shape](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-matrix-shape)). So a K tile of 64 takes four.
+# The operands are descriptors of shared memory, as on Hopper, and the accumulators an address in tensor memory. The
+# first instruction of a tile overwrites what the last tile left there, instead of adding to it.
 #
 # ### Commit
 #
@@ -217,9 +206,6 @@ def produce(steps: TileSteps):
 check("17.2", produce)
 
 # %% [markdown]
-# After the last load, `state` is at the stage and the phase of one load more. So wait at `empty` once more for each
-# stage, as if to load it again.
-#
 # **Exercise 17.3** (about 14 lines). Write `multiply(steps)`, the MMA warp's loop. The table of mbarriers says what it
 # waits for and commits to. `steps.multiply` elects its thread itself; its `first` may be a run-time value. One thread
 # issues a commit, `tcgen05.commit(barrier)`, under `with cute.arch.elect_one():`. PTX promises that a warp elects the
@@ -255,15 +241,9 @@ check("17.3", multiply)
 #
 # ### The epilogue
 #
-# An epilogue warp reads its 32 lanes in parts of 64 columns:
-
-# %%
-show_source(TileSteps.read)
-
-# %% [markdown]
-# `fence_after()` is explained below. The copy is one `tcgen05.ld.32x32b.x64`: each thread gets 64 accumulators of one
-# row of C. The load is asynchronous, too: the registers are valid after `tcgen05.wait::ld`, which CuTe calls
-# `cute.arch.fence_view_async_tmem_load()`. `steps.write` is notebook 14's epilogue with two boxes in turns.
+# An epilogue warp reads its 32 lanes in parts of 64 columns. `steps.read` is one `tcgen05.ld`: each thread gets 64
+# accumulators of one row of C. The load is asynchronous, too: the registers are valid after `tcgen05.wait::ld`, which
+# CuTe calls `cute.arch.fence_view_async_tmem_load()`. `steps.write` is notebook 14's epilogue with two boxes in turns.
 #
 # Compare one accumulator with two, for three tiles of four K tiles:
 
@@ -271,13 +251,34 @@ show_source(TileSteps.read)
 show_handover(1, 2)
 
 # %% [markdown]
-# With one accumulator, the tensor cores are idle in ticks 14 to 21: the epilogue reads tile 0's last part only in tick
-# 20. With two, they are never idle as long as the loads keep up and an epilogue takes no longer than a main loop.
+# With one accumulator, the tensor cores are idle in ticks 14 to 21, since the epilogue reads tile 0's last part only in
+# tick 20. With two, the model's tensor cores are never idle, as long as the loads keep up and an epilogue takes no
+# longer than a main loop. (In ticks 9 to 12 of the lower chart, warp 4 waits at `full` for the next load.)
+#
+# ### What orders two tcgen05 instructions
+#
+# | first | then | ordered by |
+# |---|---|---|
+# | `tcgen05.mma` | `tcgen05.mma`, of the same thread | the order of issue |
+# | `tcgen05.mma` | `tcgen05.ld`, of any warp | a commit, a wait for its mbarrier, `fence::after` |
+# | `tcgen05.ld` | the use of its registers | `tcgen05.wait::ld` |
+# | `tcgen05.ld` | `tcgen05.mma` into the same columns | `wait::ld`, an arrival, a wait for it, `fence::after` |
+# | all of these | `tcgen05.dealloc` | each ends as above; then a barrier of the block |
+#
+# `fence::after` is `tcgen05.fence::after_thread_sync`: no tcgen05 instruction below it starts before the wait above it
+# is over. PTX's [examples](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-memory-consistency-model)
+# have it after both waits: the epilogue's for `ready` and the MMA warp's for `free`. `steps.read` and `steps.multiply`
+# begin with it, so your loops need none. The simulator would not notice if it were missing.
+#
+# The arrival must *release* what came before it, as CuTe's does by default. A relaxed arrival orders no other access:
+# in PTX's example `tcgen05.fence::before_thread_sync`, `fence::before` for short, comes ahead of it and releases. By
+# our reading of PTX neither replaces `wait::ld`, the only instruction that ends a `tcgen05.ld`. The whole warp executes
+# it: after it, the loads of all its lanes have ended, so one lane may arrive for them.
 #
 # Here is the loop of an epilogue warp. One lane of each warp frees the accumulator as soon as its last part is in
 # registers. The arrival goes to the `free` of block `steps.leader`, here the warp's own. A colleague tries variants:
-# `waits=False` drops `wait::ld`; `relaxed=True` makes the arrival order no other access; `fences=True` puts a
-# `tcgen05.fence::before_thread_sync` ahead of it.
+# `waits=False` drops `wait::ld`, `relaxed=True` makes the arrival relaxed, and `fences=True` puts a `fence::before`
+# ahead of it.
 
 
 # %%
@@ -325,26 +326,7 @@ matrices = [torch.ones(shape).bfloat16() for shape in ((129, 136), (264, 136), (
 show_findings(kernels, *matrices, arch="sm_100a")
 
 # %% [markdown]
-# The second and the fourth. (`parts.issue` is the course's call of `issue`.)
-#
-# ### What orders two tcgen05 instructions
-#
-# | first | then | ordered by |
-# |---|---|---|
-# | `tcgen05.mma` | `tcgen05.mma`, of the same thread | the order of issue |
-# | `tcgen05.mma` | `tcgen05.ld`, of any warp | a commit, a wait for its mbarrier, `fence::after` |
-# | `tcgen05.ld` | the use of its registers | `tcgen05.wait::ld` |
-# | `tcgen05.ld` | `tcgen05.mma` into the same columns | `wait::ld`, an arrival, a wait for it, `fence::after` |
-# | all of these | `tcgen05.dealloc` | each ends as above; then a barrier of the block |
-#
-# `fence::after` is `tcgen05.fence::after_thread_sync`: no tcgen05 instruction below it starts before the wait above it
-# is over. PTX's [examples](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-memory-consistency-model)
-# have it after both waits: the epilogue's for `ready` and the MMA warp's for `free`. `steps.read` and `steps.multiply`
-# begin with it, so your loops need none. The simulator would not notice if it were missing.
-#
-# The arrival must *release* what came before it, as CuTe's does by default. In PTX's example the arrival is relaxed,
-# and a `fence::before` releases. Neither replaces `wait::ld`, which the whole warp executes: after it, the loads of all
-# its lanes have ended, so one lane may arrive for them.
+# The second and the fourth. (`parts.issue` issues a stage's four `tcgen05.mma`.)
 #
 # ## The kernel
 #
@@ -367,7 +349,8 @@ show_findings(kernels, *matrices, arch="sm_100a")
 # - The appendix runs the kernel in pairs of blocks. Both blocks of a pair call the same functions, and the epilogue
 #   warps of `config.width` blocks (1 without a pair) arrive at `free`.
 # - A block may end only when nothing uses its shared memory or its tensor memory any more. As in notebook 14,
-#   `cute.arch.cp_async_bulk_wait_group(0, read=True)` waits until TMA has read what the calling warp has stored.
+#   `cute.arch.cp_async_bulk_wait_group(0, read=True)`, executed by all lanes of an epilogue warp, waits until TMA has
+#   read the boxes that this warp stores.
 
 
 # %%
@@ -431,27 +414,6 @@ def make_gemm(config, sms, parts=alone_parts):
 check("17.4", make_gemm)
 
 # %% [markdown]
-# TMA may still be reading the boxes of the last tile when `store` returns: the warps that stored them wait. All warps
-# may use the mbarriers after the barrier in `allocate`, so they are initialized before it.
-#
-# Notebook 14's accumulators alone take 128 registers of each thread. Your kernel takes fewer in all:
-
-# %%
-import re
-from contextlib import suppress
-
-with suppress(NotImplementedError):  # until you have written all of it
-    compiled = compile_cute(make_gemm(BlackwellConfig(), SMS), [TensorSpec((4096, 4096), "bf16")] * 3, "sm_100a")
-    print(compiled)
-    print(f"tensor memory: {allocated_columns(compiled.ptx)} columns")
-    print(*dict.fromkeys(re.findall(r"tcgen05[\w.:]+", compiled.ptx)), sep="\n")
-
-# %% [markdown]
-# [JAX's guide](https://docs.jax.dev/en/latest/pallas/gpu/blackwell_matmul.html) measures such kernels in fp16, on a
-# Blackwell that it does not name. Warps with roles reach 45.5% of the tensor cores' peak. An epilogue in parts, pairs,
-# persistent blocks, a warpgroup for the epilogue and tiles in bands (notebook 12) take it to 69.4%. Of these
-# things yours lacks only the pairs so far; its speed is unknown.
-#
 # ## What to remember
 #
 # - No thread owns the accumulators, so one warp can multiply while others round. A second ring connects them: `ready`
@@ -479,10 +441,9 @@ with suppress(NotImplementedError):  # until you have written all of it
 #
 # </details>
 #
-# <details><summary>3. A pair's kernel initializes <code>free</code> for 4 arrivals. What happens?</summary>
+# <details><summary>3. What if <code>init_mbarriers</code> is called after <code>allocate</code>?</summary>
 #
-# The phase ends when four of eight warps have arrived. The MMA warp may then overwrite accumulators that the other four
-# still read, and their arrivals count in the next phase.
+# Another warp may use an mbarrier before it is initialized: the barrier in `allocate` is the only one before the loops.
 #
 # </details>
 
@@ -559,6 +520,8 @@ check("17.5", pair_multiply)
 # each block arrives at mbarriers of the other, so neither may end first.
 
 # %%
+from contextlib import suppress
+
 pair_parts = replace(course_parts(pair=True), produce=produce, multiply=pair_multiply, store=store)
 narrow_pair = replace(PAIR, tile=(256, 64, 64))
 with suppress(NotImplementedError):  # until you have written all of it

@@ -11,7 +11,7 @@ from typing import Any
 from tutorlib import half_precision
 
 NAMES = {  # module → its functions, classes, constants and submodules that pages import
-    "compiling.compiled": "allocated_columns counts opcodes story",
+    "compiling.compiled": "counts opcodes story",
     "compiling.cpp": "compile_cpp",
     "compiling.dsls": "compile_cute compile_cutile",
     "compiling.errors": "CompileFailed ToolMissing",

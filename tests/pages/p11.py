@@ -59,7 +59,24 @@ def sends_again(steps: Steps):
         in_pairs(steps, k_tile % 2)
 
 
-right("11.2")(main_loops.refilled_at_once)
+@right("11.2")
+@cute.jit
+def refilled_at_once(steps: Steps):
+    """Two barriers a tile: the second frees the buffer of the tile just multiplied."""
+    for k_tile in cutlass.range_constexpr(2):
+        if cutlass.const_expr(k_tile < steps.k_tiles):
+            steps.load(k_tile, k_tile)
+        cute.arch.cp_async_commit_group()
+    for k_tile in range(steps.k_tiles):
+        cute.arch.cp_async_wait_group(1)
+        cute.arch.sync_threads()
+        for k_block in cutlass.range_constexpr(steps.k_blocks):
+            steps.fetch(k_block, k_tile % 2)
+            steps.multiply(k_block)
+        cute.arch.sync_threads()
+        if k_tile + 2 < steps.k_tiles:
+            steps.load(k_tile + 2, k_tile % 2)
+        cute.arch.cp_async_commit_group()
 
 
 @wrong("11.2", "no copies in flight", lesson=True)
@@ -77,4 +94,4 @@ def waits_at_once(steps: Steps):
             steps.multiply(k_block)
 
 
-multistage, at_once = base_of(main_loops.multistage), base_of(main_loops.refilled_at_once)
+multistage, at_once = base_of(main_loops.multistage), base_of(refilled_at_once)

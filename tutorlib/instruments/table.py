@@ -30,7 +30,7 @@ from tutorlib.instruments.sweep import Candidate, Sweep
 from tutorlib.kernels import cutile, layers
 from tutorlib.kernels.ampere.config import BYTES, MOST_SMEM, GemmConfig
 from tutorlib.kernels.ampere.gemm import Order, in_eights, make_gemm
-from tutorlib.kernels.ampere.main_loops import multistage, refilled_at_once, single_buffer
+from tutorlib.kernels.ampere.main_loops import multistage, single_buffer
 from tutorlib.kernels.ampere.thread_share import Steps
 from tutorlib.kernels.attention import hopper_backward
 from tutorlib.kernels.attention import launch as attention_launch
@@ -501,24 +501,6 @@ def parts_of_a_tile() -> dict[str, tuple[int, Callable[[Steps], None], Problem]]
                 steps.multiply(k_block)
 
     @cute.jit
-    def load_at_the_barrier(steps: Steps) -> None:
-        """11.3's loop, but the load of a tile is issued right behind the barrier that frees its buffer."""
-        load_first(steps)
-        steps.load(1, 1)
-        cute.arch.cp_async_commit_group()
-        for k_tile in range(steps.k_tiles):
-            for k_block in cutlass.range_constexpr(steps.k_blocks - 1):
-                steps.fetch(k_block + 1, k_tile % 2)
-                steps.multiply(k_block)
-            cute.arch.cp_async_wait_group(0)
-            cute.arch.sync_threads()
-            steps.fetch(0, (k_tile + 1) % 2)
-            if k_tile + 2 < steps.k_tiles:
-                steps.load(k_tile + 2, k_tile % 2)
-            cute.arch.cp_async_commit_group()
-            steps.multiply(steps.k_blocks - 1)
-
-    @cute.jit
     def loads(steps: Steps) -> None:
         for k_tile in cutlass.range(steps.k_tiles, unroll=1):
             steps.load(k_tile, k_tile % steps.stages)
@@ -531,7 +513,6 @@ def parts_of_a_tile() -> dict[str, tuple[int, Callable[[Steps], None], Problem]]
         "arithmetic, fetched as needed, and copies": (2, needed_beside_copies, repeated(64)),
         "arithmetic, fetched ahead": (1, arithmetic(copies=False), repeated(64)),
         "arithmetic, fetched ahead, and copies": (2, arithmetic(copies=True), repeated(64)),
-        "two buffers, fetched ahead, load at the barrier": (2, load_at_the_barrier, GEMM),
         **{f"loads, {n} in flight": (n, loads, nothing) for n in (1, 2, 3)},
     }
 
@@ -540,7 +521,6 @@ def gemm_parts() -> Sweep:
     """Notebook 11's model: a tile's parts, and whole main loops, with one to three blocks on each SM of an H200."""
     loops = {
         "one buffer": (1, single_buffer, GEMM),
-        "two buffers, two barriers": (2, refilled_at_once, GEMM),
         "two buffers, one barrier": (2, load_answers("11_double_buffer")["11.2"], GEMM),
         "two buffers, fetched ahead": (2, multistage, GEMM),
         "three buffers, fetched ahead": (3, multistage, GEMM),

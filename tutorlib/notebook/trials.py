@@ -189,10 +189,8 @@ BESIDE, NEEDED = f"{AHEAD}, and copies", "arithmetic, fetched as needed, and cop
 LOOPS = (  # loop, name in the sweep, blocks on an SM, stages, barriers, arithmetic, the part of it in a buffer's round
     ("10.2", "one buffer", 1, 1, 2, AHEAD, 1),  # nothing runs beside a lone block's arithmetic
     ("11.3", TWO, 1, 2, 1, BESIDE, 1 / 4),
-    ("11.3, load at the barrier", f"{TWO}, load at the barrier", 1, 2, 1, BESIDE, 0),
     ("10.2", "one buffer", 2, 1, 2, BESIDE, 1),
     ("11.3", TWO, 2, 2, 1, BESIDE, 1 / 4),
-    ("11.3, load at the barrier", f"{TWO}, load at the barrier", 2, 2, 1, BESIDE, 0),
     ("11.2", "two buffers, one barrier", 3, 2, 1, NEEDED, 0),
 )
 

@@ -22,25 +22,6 @@ def single_buffer(steps: Steps) -> None:
 
 
 @cute.jit
-def refilled_at_once(steps: Steps) -> None:
-    """Notebook 11, two buffers and two barriers a tile: the second frees the buffer of the tile just multiplied."""
-    for k_tile in cutlass.range_constexpr(2):
-        if cutlass.const_expr(k_tile < steps.k_tiles):
-            steps.load(k_tile, k_tile)
-        cute.arch.cp_async_commit_group()
-    for k_tile in range(steps.k_tiles):
-        cute.arch.cp_async_wait_group(1)
-        cute.arch.sync_threads()
-        for k_block in cutlass.range_constexpr(steps.k_blocks):
-            steps.fetch(k_block, k_tile % 2)
-            steps.multiply(k_block)
-        cute.arch.sync_threads()
-        if k_tile + 2 < steps.k_tiles:
-            steps.load(k_tile + 2, k_tile % 2)
-        cute.arch.cp_async_commit_group()
-
-
-@cute.jit
 def multistage(steps: Steps) -> None:
     """Notebooks 11 (two stages) and 13 (any number): tile k is in buffer k % stages, stages - 1 tiles are ahead."""
     for k_tile in cutlass.range_constexpr(steps.stages - 1):
