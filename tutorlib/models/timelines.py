@@ -207,10 +207,9 @@ def block_chart(tiles: int, k_tiles: int, stages: int, accumulators: int, parts:
     return Chart(f"{accumulators} accumulator{'s' * (accumulators > 1)}", rows, tuple(spans), TENSOR_CORES)
 
 
-Schedule = Literal["together, in step", "together, apart", "hidden P V, in step", "hidden P V, apart", "turns for both"]
+Schedule = Literal["together, in step", "together, apart", "turns for both"]
 STEPS_OF = {  # "+S1" issues S of keys 1, or begins the softmax of keys 1, "+1"; "S1" waits for it
     "together": "+P{0} +S{1} P{0} S{1} +{1} {1}",
-    "hidden P V": "+S{1} S{1} +P{0} +{1} {1} P{0}",
     "turns for both": "+S{1} +P{0} S{1} +{1} {1} P{0}",
 }
 BOTH = 2
