@@ -64,7 +64,7 @@ def test_the_slower_of_host_and_gpu_sets_the_pace(launch, kernel, calls):
     assert launches_chart("", launch, kernel, calls).total == launch + kernel + (calls - 1) * max(launch, kernel)
 
 
-KINDS = ("plain", "cooperative", "deferred stores", "ping-pong")
+KINDS = ("plain", "cooperative", "deferred stores")
 
 
 @pytest.mark.parametrize("roles", KINDS)
