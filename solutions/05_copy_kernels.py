@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 75
+#     minutes: 72
 #     summary: Copy kernels, from one element at a time to TMA, beside torch's own copy, and a transpose of your own.
 # ---
 
@@ -17,8 +17,10 @@
 # > **After this page you can** write coalesced copies, read a TiledCopy, and move data through shared memory, by TMA
 # > and by cp.async, with each wait in its place and without bank conflicts.
 # >
-# > **It takes** about 75 minutes, on any machine; speed needs a GPU (sm_80), TMA a Hopper. Without one, the course's
+# > **It takes** about 72 minutes, on any machine; speed needs a GPU (sm_80), TMA a Hopper. Without one, the course's
 # > own measurements are shown.
+#
+# Each thread block copies one tile, at first of 128×64 elements, with 128 threads.
 
 # %%
 import cutlass
@@ -27,22 +29,11 @@ from cutlass.cute.nvgpu import CopyUniversalOp, cpasync
 from cutlass.memory import SmemAllocator
 
 from tutorlib import (
-    all_sweep_results, check, explain, hardware_of, show_mbarrier, show_sweep, show_tv,
+    all_sweep_results, check, hardware_of, show_mbarrier, show_sweep,
 )  # fmt: skip
 
-# %% [markdown]
-# Each thread block copies one tile, at first of 128×64 elements, with 128 threads. `cute.local_tile` is the zipped
-# divide of notebook 03 with one tile picked out.
-
-# %%
 TILE = (128, 64)
 THREADS = 128
-
-
-def tile_of_block(tensor, tile=TILE):
-    """The tile that belongs to this thread block."""
-    across, down, _ = cute.arch.block_idx()
-    return cute.local_tile(tensor, tile, (down, across))
 
 
 def grid_for(tensor, tile=TILE):
@@ -50,47 +41,16 @@ def grid_for(tensor, tile=TILE):
     return (cute.ceil_div(tensor.shape[1], tile[1]), cute.ceil_div(tensor.shape[0], tile[0]), 1)
 
 
-def demand(divides, what):
-    """Refuse a size that the kernel cannot do, while it is compiled."""
-    if not divides:
-        raise ValueError(what)
-
-
 # %% [markdown]
 # ## Rungs 1 and 2: naive, coalesced
 #
-# In the first kernel thread *t* copies row *t* of the tile, from left to right. A warp executes an instruction
-# together, so its 32 threads access 32 elements that are a whole row apart in memory. `unroll_full=True` asks the
-# compiler to unroll the loop: to repeat its body 64 times.
-
-
-# %%
-@cute.kernel
-def naive_kernel(src: cute.Tensor, dst: cute.Tensor):
-    thread, _, _ = cute.arch.thread_idx()
-    across, down, _ = cute.arch.block_idx()
-    rows, columns = src.shape
-    row = down * TILE[0] + thread
-    for n in cutlass.range(TILE[1], unroll_full=True):
-        column = across * TILE[1] + n
-        if row < rows and column < columns:
-            dst[row, column] = src[row, column]
-
-
-@cute.jit
-def naive(src: cute.Tensor, dst: cute.Tensor):
-    naive_kernel(src, dst).launch(grid=grid_for(src), block=(THREADS, 1, 1))
-
-
-_ = explain("05.1", naive, shape=TILE)
-
-# %% [markdown]
-# `!` marks a line that touches more **sectors**, aligned pieces of 32 bytes, than its bytes fill. A warp reads 32 rows,
-# and sixteen elements share a sector: it requests the same 32 sectors in sixteen successive steps. In notebook 02, a
-# copy of fp32 down columns, with 8 times the sectors that it needs, had 0.13 of torch's speed.
+# In rung 1, thread *t* copies row *t* of the tile, from left to right. An access of its warp touches 32 elements that
+# are a whole row apart in memory. So it requests 32 **sectors**, aligned pieces of 32 bytes, where 2 could hold its 64
+# bytes. In notebook 02, a copy of fp32 down columns, with 8 times the sectors that it needs, had 0.13 of torch's speed.
 #
-# **Exercise 05.1** (about 6 lines). Write the kernel that touches only the sectors it needs: 2 for each access of a
-# warp. It has the same threads and tile; its loop is unrolled, too, and it loads and stores only elements that exist.
+# **Exercise 05.1** (about 6 lines). Write rung 2, which touches only the sectors it needs: 2 for each access of a warp.
+# It has the same threads and tile, and loads and stores only elements that exist. Its loop is over
+# `cutlass.range(start, stop, step, unroll_full=True)`, which asks the compiler to unroll it: to repeat its body.
 
 
 # %%
@@ -149,8 +109,7 @@ for swept in all_sweep_results("copy_in_flight"):
 # twice the bytes take twice as long. Little's law above takes the first row's step, when memory is almost idle. Under
 # load requests wait for each other and steps grow, so the knee lies at three times Little's 8 KiB.
 #
-# Rung 2 fits: 4 KiB on each SM at 1.07 TB/s are 0.50 µs for a load. A step at 4 KiB takes 0.64 µs, with four stores and
-# the loop in it.
+# Rung 2 fits: 4 KiB on each of 132 SMs, at 1.07 TB/s, are 0.50 µs for a load, about the first row's step.
 #
 # ## Rung 3: 128 bits at a time
 #
@@ -159,13 +118,7 @@ for swept in all_sweep_results("copy_in_flight"):
 #
 # In CuTe this is a `TiledCopy`: one copy instruction, wrapped as a **copy atom** and laid out over threads and values.
 # `threads` arranges the threads over the tile, as a matrix of thread numbers; `values` arranges the elements that each
-# takes at once. The miniature has vectors of 4 and two rows of threads:
-
-# %%
-show_tv("((4,2),(4,4)):((32,1),(8,2))", (8, 16), "vectorized: a thread has 4 neighbors at once, V0 to V3")
-
-# %% [markdown]
-# For bf16 and the tile of 64×128, a vector has 8 elements, and 16 threads side by side cover a row.
+# takes at once. For bf16 and the tile of 64×128, a vector has 8 elements, and 16 threads side by side cover a row.
 #
 # - `mine = tiled.get_slice(thread)` is one thread's view. `mine.partition_S(t)` and `mine.partition_D(t)` give its part
 #   of a source and of a destination, as a tensor of shape (vector, repetitions down, repetitions across).
@@ -175,6 +128,18 @@ show_tv("((4,2),(4,4)):((32,1),(8,2))", (8, 16), "vectorized: a thread has 4 nei
 # %%
 WIDE = (64, 128)
 WIDE_THREADS = 256
+
+
+def tile_of_block(tensor, tile):
+    """The tile that belongs to this thread block: the zipped divide of notebook 03, with one tile picked out."""
+    across, down, _ = cute.arch.block_idx()
+    return cute.local_tile(tensor, tile, (down, across))
+
+
+def demand(divides, what):
+    """Refuse a size that the kernel cannot do, while it is compiled."""
+    if not divides:
+        raise ValueError(what)
 
 
 def vectors_along_rows(atom, vector, tile, threads):
@@ -213,9 +178,8 @@ show_sweep("copy_rungs")
 
 # %% [markdown]
 # Either of the first two changes raises the ceiling from 4 KiB past the knee (2,048 threads with vectors: 32 KiB), and
-# reaches 0.9 of torch's copy. *Both* executes an eighth of the loads and stores of *all loads before the first store*,
-# and has more bytes in flight than *vectors*. The other two changes gain 1 to 3 points each. The last row, rung 3, has
-# 88% of the datasheet's bandwidth.
+# reaches 0.9 of torch's copy. The tile gains 3 points more, the threads 1. The last row, rung 3, has 88% of the
+# datasheet's bandwidth.
 #
 # ## Rung 4: TMA
 #
@@ -238,7 +202,6 @@ show_mbarrier(1, [("arrive", 16384), ("bytes", 4096), ("bytes", 8192), ("bytes",
 # `make_tiled_tma_atom` makes the descriptor. It returns a copy atom that holds it, and, in place of `src`, a tensor of
 # *coordinates*, which `local_tile` cuts as it cuts memory. `cpasync.tma_partition` regroups tile and matrix as
 # the atom takes them: one mode for a whole tile, one for the tile's number.
-
 #
 # The pieces, not in order (without a prefix they are in `cute.arch`):
 #
@@ -324,8 +287,7 @@ def tma(src: cute.Tensor, dst: cute.Tensor):
 check("05.2", tma)
 
 # %% [markdown]
-# This copy is a few percent slower than rung 3, probably because a block waits between tiles until TMA has read its
-# only buffer.
+# This copy is a few percent slower than rung 3.
 #
 # ## A transpose of your own
 #
@@ -336,19 +298,16 @@ check("05.2", tma)
 # Stored by rows of 64, the tile is read down its columns, and every read has a 32-way bank conflict (notebook 04). But
 # where an element lies in the tile is your choice, as long as writer and reader agree.
 #
-# `cp.async` (sm_80) copies 4, 8 or 16 bytes from global to shared memory: the thread issues it and goes on.
-#
-# | | |
-# |---|---|
-# | `cute.copy(load, from, to)` | with an atom made from `cpasync.CopyG2SOp`: issues one cp.async for each vector |
-# | `cute.arch.cp_async_wait_group(n)` | waits until at most n of *this thread's* groups are still in flight |
-# | `cute.arch.cp_async_commit_group()` | makes the copies that this thread has issued so far a group |
+# `cp.async` (sm_80) copies 4, 8 or 16 bytes from global to shared memory: the thread issues it and goes on. `cute.copy`
+# with an atom made from `cpasync.CopyG2SOp` issues one for each vector. `cute.arch.cp_async_commit_group()` makes the
+# copies that this thread has issued so far a group, and `cute.arch.cp_async_wait_group(n)` waits until at most n of
+# *this thread's* groups are still in flight.
 #
 # **Exercise 05.3** (about 11 lines). Complete `transpose_kernel`, for sizes that are multiples of 64. `load` copies
 # words by cp.async from global to shared memory. `store` serves twice: from shared memory to registers, and from
 # registers to global memory. Both cover a tile of 64×64 along its rows, with 256 threads. The kernel has no bank
-# conflict, and passes one barrier. At hand: `SmemAllocator().allocate_array(dtype, count)` is a pointer,
-# `cute.make_tensor(pointer, layout)` a tensor there, `cute.make_swizzle(B, M, S)` a swizzle σ, and
+# conflict, and passes one barrier, `cute.arch.sync_threads()`. At hand: `SmemAllocator().allocate_array(dtype, count)`
+# is a pointer, `cute.make_tensor(pointer, layout)` a tensor there, `cute.make_swizzle(B, M, S)` a swizzle σ, and
 # `cute.make_composed_layout(σ, 0, L)` is σ ∘ L.
 
 
@@ -401,9 +360,9 @@ check("05.3", transpose)
 show_sweep("transposes").iloc[[0, 1, 2, -1]]
 
 # %% [markdown]
-# Without a swizzle, shared memory gains nothing: 0.404 of torch's copy, while the transpose of notebook 02 whose loads
-# run down the columns of global memory has 0.407. The swizzle alone makes the kernel 2.3 times as fast. Yours, by
-# cp.async, is a little slower than through registers.
+# Without a swizzle, shared memory gains nothing: 0.404 of torch's copy, while the better transpose of notebook 02,
+# whose loads run down the columns of global memory, has 0.407. The swizzle alone makes the kernel 2.3 times as fast.
+# Yours, by cp.async, is a little slower than through registers.
 #
 # ## What to remember
 #
@@ -430,9 +389,8 @@ show_sweep("transposes").iloc[[0, 1, 2, -1]]
 #
 # </details>
 #
-# <details><summary>3. How can a transpose in fp32 move whole sectors without shared memory?</summary>
+# <details><summary>3. In the transpose, every thread waits for 0 groups. Why is the barrier needed, too?</summary>
 #
-# Each thread takes a block of 4×4 in registers: four loads of 16 bytes, and, with its words renamed, four stores of 16
-# bytes. If a warp's blocks lie 4 down and 8 across, each access fills its 16 sectors.
+# A thread waits only for its own copies. It then reads words that other threads copied.
 #
 # </details>

@@ -1,8 +1,8 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 72
-#     appendix: 28
+#     minutes: 71
+#     appendix: 31
 #     summary: What a launch costs; caches of compiled kernels, CUDA graphs, kernels saved for other GPUs.
 # ---
 
@@ -16,7 +16,7 @@
 # > coarse nor too fine, launch nearly as cheaply as PyTorch does, replay launches from a CUDA graph, and save kernels
 # > for the next process and for other GPUs.
 # >
-# > **It takes** about 72 minutes, on any machine; its appendix about 28 more.
+# > **It takes** about 71 minutes, on any machine; its appendix about 31 more.
 
 # %%
 import cutlass
@@ -26,8 +26,7 @@ from cuda.bindings.driver import CUstream
 from cutlass.cute.runtime import from_dlpack, make_fake_stream
 
 from tutorlib import (
-    TensorSpec, check, compilations, compile_cute, show_later_calls, show_launches, show_new_processes,
-    show_pairs,
+    TensorSpec, check, compilations, show_later_calls, show_launches, show_pairs,
 )  # fmt: skip
 
 # %% [markdown]
@@ -71,7 +70,7 @@ show_later_calls("NVIDIA H200")
 
 # %% [markdown]
 # Only *kept, TVM-FFI* and the two graphs are cheaper than `torch.add`. *Kept in a dictionary, through DLPack* is close
-# to the first picture's top row. *Kept, TVM-FFI* just suffices for 5 µs kernels. A graph of 20 launches suffices for
+# to the picture's top row. *Kept, TVM-FFI* just suffices for 5 µs kernels. A graph of 20 launches suffices for
 # 1 µs kernels: the host takes 0.13 µs a launch, and the GPU 0.99.
 #
 # ## What a first call does
@@ -98,53 +97,13 @@ def double(x: cute.Tensor, y: cute.Tensor, stream: CUstream):
 
 
 # %% [markdown]
-# Its first call goes through these steps, where **IR** is the compiler's intermediate representation:
+# Its first call *traces* it: your Python runs, and the DSL records its operations as **IR**, the compiler's
+# intermediate representation. The compiler lowers layouts, copies and loops to LLVM IR. LLVM writes PTX, `ptxas`
+# assembles it, and the host function becomes your CPU's machine code. None of this needs a GPU. At last the driver
+# loads the kernel and launches it.
 #
-# | step | what happens | needs a GPU |
-# |---|---|---|
-# | tracing | your Python runs, and the DSL records its operations as IR | no |
-# | lowering | the compiler's passes turn layouts, copies and loops into LLVM IR | no |
-# | machine code | LLVM writes PTX, and `ptxas` assembles it | no |
-# | host code | the host function becomes your CPU's machine code | no |
-# | linking | the host code is linked into this process | only if the function launches a kernel |
-# | loading | the driver puts the kernel on the GPU | yes |
-# | launch | arguments are packed and passed to the driver | yes |
-#
-# The next cell compiles on *your* machine, for Hopper. `.fake()` and `make_fake_stream()` stand in for a tensor and a
-# stream. Without a GPU, `cute.compile` stops after machine code; `export_to_c` makes the host code later.
-
-# %%
-import time
-
-from tutorlib.kernels.ampere import main_loops, make_gemm
-
-vector = TensorSpec((1024,), dynamic=True)
-
-
-def stand_ins():
-    return vector.fake(), vector.fake(), make_fake_stream()
-
-
-def timed(what, compile):
-    start = time.perf_counter()
-    compile()
-    print(f"{what}: {1000 * (time.perf_counter() - start):.0f} ms")
-
-
-def compile_double():
-    cute.compile(double, *stand_ins(), options="--gpu-arch sm_90a")
-
-
-gemm = make_gemm(main_loops.TUNED, main_loops.multistage)
-timed("double, the process's first", compile_double)
-timed("double, the second", compile_double)
-timed("double, the third", compile_double)
-timed("notebook 13's GEMM", lambda: compile_cute(gemm, [TensorSpec((4096, 4096), "bf16")] * 3, "sm_90"))
-
-# %% [markdown]
-# `cute.compile` caches nothing: each call goes through every step again. The first one also pays for what the compiler
-# sets up once in a process. On the H200's machine tracing takes at most 8.3 ms of the table's 64: a direct call
-# traces, and finds the rest in its cache by its IR.
+# `cute.compile` caches nothing: each call goes through every step again. On the H200's machine tracing takes at most
+# 8.3 ms of the table's 64: a direct call traces, and finds the rest in its cache by its IR.
 #
 # ## What compiles again
 #
@@ -246,31 +205,9 @@ check("20.1", cache_key)
 # ## Torch's tensors, without Python
 #
 # With **TVM-FFI**, a calling convention, you pass torch tensors directly. Compiled code unpacks them, and checks each
-# one's dtype, rank, strides and address:
-
-
-# %%
-@cute.jit
-def negate(x: cute.Tensor):
-    for i in range(cute.size(x)):
-        x[i] = -x[i]
-
-
-x = torch.ones(8)
-aligned = from_dlpack(x, assumed_align=16, enable_tvm_ffi=True).mark_layout_dynamic()
-with_ffi = cute.compile(negate, aligned, options="--enable-tvm-ffi")
-with_ffi(x)
-print(x)
-for wrong in (x.half(), x.reshape(2, 4), x[::2], x[1:]):
-    try:
-        with_ffi(wrong)
-    except Exception as error:
-        print(f"{type(error).__name__}: {str(error).splitlines()[0]}")
-
-# %% [markdown]
-# `assumed_align=16` requests the 16-byte version; the default is an element's size. A matrix must promise its strides,
-# too: with the stride `cute.sym_int64(divisibility=4)` in `make_fake_tensor`, the code may assume a multiple of 4, and
-# each call checks it.
+# one's dtype, rank, strides and address. `assumed_align=16` requests the 16-byte version; the default is an element's
+# size. A matrix must promise its strides, too: with the stride `cute.sym_int64(divisibility=4)` in `make_fake_tensor`,
+# the code may assume a multiple of 4, and each call checks it.
 #
 # A launch needs a *stream*. With `make_fake_stream(use_tvm_ffi_env_stream=True)` among the arguments, the compiled
 # function looks up torch's current stream itself, and calls omit it. This is the whole launch, for vectors:
@@ -285,7 +222,8 @@ def alignment(t):
 
 
 def launch(x, y):
-    key = cache_key((x, y), (), "sm_90a")
+    arch = "sm_{}{}".format(*torch.cuda.get_device_capability(x.device))
+    key = cache_key((x, y), (), arch)
     if key not in kept:
         views = [from_dlpack(t, assumed_align=alignment(t), enable_tvm_ffi=True).mark_layout_dynamic() for t in (x, y)]
         stream = make_fake_stream(use_tvm_ffi_env_stream=True)
@@ -302,63 +240,45 @@ if torch.cuda.is_available():
 # %% [markdown]
 # The third call compiles: element 1 is not 16-byte aligned.
 #
-# ## Compiled once and for all
+# ## Saved for other processes and GPUs
 #
-# `export_to_c` writes a compiled function, host code and kernel, to an object file; `cute.runtime.load_module` loads
-# it, here as a function with TVM-FFI, so `compile()` below must use that option. Several processes or threads may do
-# this at once, and any of them may be killed while it writes. So each saves under a name of its own, which `mkstemp`
-# finds, and renames it: `os.replace` is atomic within a file system, so a file with the final name is complete.
+# `export_to_c` writes a compiled function, host code and kernel, to an object file. Compiling needs no GPU, so one
+# machine can build kernels for all of your GPUs whose hosts have its CPU architecture. Name the **target**, and pass
+# stand-ins: `.fake()` of a tensor's specification, and `make_fake_stream()`.
+#
+# Several processes or threads may save at once, and any of them may be killed while it writes. So each saves under a
+# name of its own, which `mkstemp` finds, and renames the file: `os.replace` is atomic within a file system, so a file
+# with the final name is complete.
 
 # %%
 import os
 import tempfile
-
-
-def load_or_compile(folder, name, compile):
-    file = folder / f"{name}.o"
-    if not file.exists():
-        compiled = compile()
-        folder.mkdir(parents=True, exist_ok=True)
-        handle, half = tempfile.mkstemp(suffix=".half", dir=folder)
-        os.close(handle)
-        compiled.export_to_c(half, name)
-        os.replace(half, file)
-    return cute.runtime.load_module(str(file), enable_tvm_ffi=True)[name]
-
-
-# %% [markdown]
-# The name should encode the whole key plus the versions of the DSL and of your source: nothing else detects a stale
-# file. Here is the time for `double` in a new process of the H200's machine, until its first call has finished on the
-# GPU. It excludes the imports, the start of CUDA and the process's first compilation. *compiled and saved* compiles
-# with TVM-FFI, whose code for unpacking tensors is compiled too, exports, and loads the file.
-
-# %%
-show_new_processes("NVIDIA H200")
-
-# %% [markdown]
-# A new process loads `double` in 89 ms. To compile it without TVM-FFI takes 64 ms in the first table: such a kernel
-# need not be saved. A GEMM took several times as long to compile above. Load and call each kernel once before the
-# service takes requests.
-#
-# ## For a GPU that you do not have
-#
-# Compiling needs no GPU, and `export_to_c` makes the host code there, too. So one machine can build kernels for all of
-# your GPUs whose hosts have its CPU architecture: pass stand-ins for the tensors, and name the **target**.
-
-# %%
 from pathlib import Path
+
+vector = TensorSpec((1024,), dynamic=True)
+
+
+def save(file, target):
+    options = f"--enable-tvm-ffi --gpu-arch {target}"
+    compiled = cute.compile(double, vector.fake(), vector.fake(), make_fake_stream(), options=options)
+    handle, half = tempfile.mkstemp(suffix=".half", dir=file.parent)
+    os.close(handle)
+    compiled.export_to_c(half, "double")
+    os.replace(half, file)
+
 
 with tempfile.TemporaryDirectory() as folder:
     for target in ("sm_80", "sm_90a", "sm_100a"):
-        options = f"--enable-tvm-ffi --keep-ptx --dump-dir {folder} --gpu-arch {target}"
-        built = cute.compile(double, *stand_ins(), options=options)
-        built.export_to_c(f"{folder}/double.{target}.o", "double")
-        print(*(line for line in built.__ptx__.splitlines() if line.startswith(".target")))
-    print(*sorted(file.name for file in Path(folder).glob("*.o")))
+        save(Path(folder, f"double.{target}.o"), target)
+    print(*sorted(file.name for file in Path(folder).iterdir()))
 
 # %% [markdown]
 # Machine code for sm_80 runs on GPUs of compute capability 8.x. A target with an `a` has instructions that only this
 # architecture offers (`wgmma` on sm_90a, `tcgen05` on sm_100a), and its code runs on no other.
+#
+# A process on a GPU of the target loads it by `cute.runtime.load_module(path, enable_tvm_ffi=True)["double"]`. The
+# file's name should encode the whole key plus the versions of the DSL and of your source: nothing else detects a stale
+# file. Load and call each kernel once before the service takes requests.
 #
 # ## Replaying launches
 #
@@ -518,8 +438,8 @@ check("20.3", scale_kernel)
 show_pairs("NVIDIA H200")
 
 # %% [markdown]
-# In a graph PDL takes 4% less time, even if the second kernel waits first: the gain comes from starting early. Loading
-# the weights before the wait shows no gain here: the last two rows' ranges overlap.
+# Even if the second kernel waits first, PDL takes 12% less time in a stream and 4% less in a graph. Loading the weights
+# before the wait shows no gain here: the last two rows' ranges overlap.
 #
 # In a chain of three kernels whose third needs the first's results, the second must wait even if it needs nothing from
 # the first. The third waits only for the second. If the second did not wait, it could end while the first still

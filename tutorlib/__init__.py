@@ -50,11 +50,11 @@ NAMES = {  # module → its functions, classes, constants and submodules that pa
     "models.timelines": "Timeline",
     "notebook.check": "CheckFailed check hint",
     "notebook.explain": "explain show_source",
-    "notebook.launches": "show_later_calls show_new_processes show_pairs",
+    "notebook.launches": "show_later_calls show_pairs",
     "notebook.measured": "show_costs show_figure show_ladder show_levers show_speeds show_sweep",
     "notebook.trials": (
         "compare_attention fetching run_cpp run_host run_on_gpu show_findings show_limits show_model show_periods"
-        " show_ranking show_ranks show_steps"
+        " show_ranking show_steps"
     ),
     "problems.differences": "by",
     "simulate.cutile": "run",

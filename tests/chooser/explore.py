@@ -1,17 +1,15 @@
 """Times many configurations at shapes like a model's: python -m tests.chooser.explore OUT.jsonl SHAPES [SEED]
 
-SHAPES: how many are drawn; or "unseen": weights of models that no measurement was fitted to; or "page16": four of them,
-and configurations that are drawn from the page's space. Each line of the file is a measurement as `fit` reads it. The
-model draws up the other lists; beside them is cuBLAS, in one run, and every result is compared with cuBLAS' own. The
-fastest are timed twice, more often the second time.
+SHAPES: how many are drawn; or "unseen": weights of models that no measurement was fitted to. Each line of the file is a
+measurement as `fit` reads it. The model draws up the list; beside it is cuBLAS, in one run, and every result is
+compared with cuBLAS' own. The fastest are timed twice, more often the second time.
 """
 
 import json
 import random
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from itertools import chain, product
+from itertools import chain
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -20,7 +18,7 @@ import torch
 
 from tutorlib.instruments.table import unseen
 from tutorlib.kernels.hopper.choose import short_list
-from tutorlib.kernels.hopper.config import ConfigError, HopperConfig
+from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.launch import launcher, max_clusters
 from tutorlib.kernels.hopper.tune import (
     Problem,
@@ -36,7 +34,6 @@ from tutorlib.kernels.hopper.tune import (
 CLOSE = 1.1  # times the fastest nominee's time: those up to it are timed again, more often
 FINAL_ROUNDS = 31
 WIDTHS = (512, 768, 1024, 1152, 1536, 2048, 2880, 3072, 4096, 4304, 5120, 6144, 7168, 8192, 11008, 14336, 25600, 28672)
-FOUR = (64, 5120, 8192), (384, 768, 3072), (1500, 3840, 1280), (2048, 5120, 2880)
 LARGEST = 2**39  # operations: what is larger takes long to time, and many waves make all shapes alike
 TOLERANCE = 2e-2  # two results rounded to bf16 whose sums were added in other orders
 
@@ -51,18 +48,6 @@ def shapes(count: int, seed: int) -> Iterator[Problem]:
         if 2 * m * n * k < LARGEST:
             found += 1
             yield Problem(m, n, k)
-
-
-def of_page_16(count: int) -> list[HopperConfig]:
-    """So many of its 1,353 configurations, drawn at random."""
-    tiles = [(m, n, 64) for m in (64, 128, 256) for n in range(32, 257, 16)]
-    ways: list[dict[str, Any]] = [{"stream_k": s, "defer_stores": d} for s in (False, True) for d in (True, False)]
-    ways += [{"split_k": parts, "persistent": False} for parts in (2, 4)]
-    space = []
-    for tile, cluster, transposed, way in product(tiles, [(1, 1), (2, 1), (1, 2)], (False, True), ways):
-        with suppress(ConfigError):
-            space.append(HopperConfig(tile=tile, cluster=cluster, transposed=transposed, **way))
-    return random.Random(16).sample(space, count)
 
 
 def cublas(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> None:
@@ -96,12 +81,8 @@ def explore(problem: Problem, configs: Sequence[HopperConfig], where: Path) -> I
 
 def main(file: str, count: str, seed: str = "1") -> None:
     where = folder()
-    nominated: dict[Problem, Sequence[HopperConfig]]
-    if count == "page16":
-        nominated = dict.fromkeys((Problem(*shape) for shape in FOUR), of_page_16(100))
-    else:
-        drawn = shapes(int(count), int(seed)) if count != "unseen" else (Problem(*shape) for shape in unseen())
-        nominated = {problem: short_list(*problem[:3], max_clusters(1), *problem[3:]) for problem in drawn}
+    drawn = shapes(int(count), int(seed)) if count != "unseen" else (Problem(*shape) for shape in unseen())
+    nominated = {problem: short_list(*problem[:3], max_clusters(1), *problem[3:]) for problem in drawn}
     compile_all(chain.from_iterable(nominated.values()), where)
     with Path(file).open("a", encoding="utf-8") as out:
         for problem, configs in nominated.items():

@@ -287,7 +287,6 @@ def test_what_the_page_says_was_measured(found):
     assert later["kept, with views made once"] < 20
     assert later["kept in a dictionary, TVM-FFI"] < 20
     assert later["kept, TVM-FFI"] < later[launches.TORCH]
-    assert found[launches.READY]["loaded"] < found[launches.READY]["compiled and saved"]
 
 
 @pytest.fixture(scope="module")

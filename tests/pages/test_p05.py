@@ -1,7 +1,6 @@
 """Notebook 05: the ladder's kernels, compiled; where there is a GPU, the wrong ones run too."""
 
 import re
-from itertools import product
 
 import pytest
 from tensor_layouts import Layout, Swizzle, compose
@@ -11,10 +10,7 @@ from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
-from tutorlib.layouts.notation import layout
-from tutorlib.layouts.views import tiled_copy_view
 from tutorlib.models.memory import wavefronts
-from tutorlib.paths import SOLUTIONS
 
 TILE_BYTES = 128 * 64 * 2  # of the copies, bf16
 TURN_BYTES = 64 * 64 * 4  # of the transposes, fp32
@@ -71,13 +67,3 @@ def test_the_swizzle_of_the_page_has_no_conflicts_in_either_direction():
     for row in range(64):
         for left in (0, 32):
             assert wavefronts([mixed(row, left + column) for column in range(32)], element_bytes=4) == 1
-
-
-def test_the_miniature_of_the_page_is_a_tiled_copy():
-    """What a reader types into the explorer to get the picture of rung 3."""
-    threads, values, tile = Layout((2, 4), (4, 1)), Layout((1, 4)), (8, 16)
-    picture = "((4,2),(4,4)):((32,1),(8,2))"
-    assert picture in (SOLUTIONS / "05_copy_kernels.py").read_text()
-    view, drawn = tiled_copy_view(threads, values, tile), layout(picture)
-    for row, column in product(*map(range, view.tile)):
-        assert drawn(*view.holder((row, column))) == row + 8 * column

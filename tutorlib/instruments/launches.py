@@ -1,10 +1,9 @@
 """The cost of launches: `tutor sweep launches`.
 
-What a call costs the host in each way of keeping compiled kernels, and what it takes to have a saved one. Two minutes.
+What a call costs the host in each way of keeping compiled kernels, and what PDL gains. Two minutes.
 The times go to figures/data/sweeps/GPU_launches.json.
 """
 
-import tempfile
 import time
 from collections.abc import Callable
 from datetime import date
@@ -21,16 +20,15 @@ from cutlass.cute.runtime import from_dlpack, make_fake_stream
 from torch import Tensor
 
 from tutorlib.instruments.sweep import in_a_process
-from tutorlib.kernels.compiled_once import CompiledKernels, cache_key, for_torch, load_or_compile
+from tutorlib.kernels.compiled_once import CompiledKernels, cache_key, for_torch
 from tutorlib.kernels.dependent import THREADS, launch_pair
 from tutorlib.kernels.doubling import double
 from tutorlib.machine import device
 from tutorlib.machine.device import this_machine
-from tutorlib.measuring.results import DONE, LATER, LAUNCHES, PAIRS, READY, TORCH, sweep_file, write_json
+from tutorlib.measuring.results import DONE, LATER, LAUNCHES, PAIRS, TORCH, sweep_file, write_json
 from tutorlib.measuring.timing import host_us
 from tutorlib.problems.work import Call
 
-PROCESSES = 3
 SIZE = 1024  # elements of the vector: next to no work
 ROUNDS = 5
 
@@ -43,21 +41,6 @@ def views(*tensors: Tensor) -> list[Any]:
     """As the compiled function takes them without TVM-FFI, with torch's current stream."""
     converted = [from_dlpack(tensor, assumed_align=16).mark_layout_dynamic() for tensor in tensors]
     return [*converted, CUstream(torch.cuda.current_stream().cuda_stream)]
-
-
-def ready_us(folder: str) -> dict[str, float]:
-    """µs until this process has `double` ready, called once: from the folder, or compiled where it is not there."""
-    x, y = vectors()
-    cute.compile(double, *views(x, y))  # the compiler's and the driver's work of once a process is excluded
-    torch.cuda.synchronize()
-    saved = Path(folder, "double.o").exists()
-    stand_in = make_fake_stream(use_tvm_ffi_env_stream=True)
-    start = time.perf_counter()
-    load_or_compile(Path(folder), "double", lambda: for_torch(double, x, y, stand_in))(x, y)
-    torch.cuda.synchronize()
-    taken = 1e6 * (time.perf_counter() - start)
-    torch.testing.assert_close(y, 2 * x)
-    return {"loaded" if saved else "compiled and saved": taken}
 
 
 def ways_to_call(x: Tensor, y: Tensor) -> dict[str, tuple[Call, int, int]]:
@@ -173,9 +156,6 @@ def done_us(call: Call, calls: int) -> float:
 
 def record() -> Path:
     """Measure all of it, and write this GPU's file. Raises Failed."""
-    with tempfile.TemporaryDirectory() as folder:  # the first process compiles and saves, the others load
-        made, *loaded = [in_a_process(ready_us, folder) for _ in range(PROCESSES)]
-    ready = made | {name: round(median(one[name] for one in loaded), 2) for name in loaded[0]}
-    data = {"machine": this_machine(), "date": date.today().isoformat(), **in_a_process(time_ways), READY: ready}
+    data = {"machine": this_machine(), "date": date.today().isoformat(), **in_a_process(time_ways)}
     data[PAIRS] = in_a_process(time_pairs)
     return write_json(sweep_file(device.need_gpu().name, LAUNCHES), data)

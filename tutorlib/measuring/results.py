@@ -237,7 +237,7 @@ RECORDED = "TUTORLIB_RECORDED"  # environment variable: a file of results; gradi
 
 LAUNCHES = "launches"  # the cost of launches: `tutor sweep launches`
 TORCH = "torch.add"
-LATER, DONE, READY, PAIRS = "later calls", "later calls until done", "a new process", "pairs"
+LATER, DONE, PAIRS = "later calls", "later calls until done", "pairs"
 
 SANITIZER = "sanitizer"  # compute-sanitizer's reports on notebook 21's kernels
 TOOLS = ("memcheck", "racecheck", "synccheck", "initcheck")

@@ -87,14 +87,15 @@ BlockTile = tuple[int, int, int]  # (M, N, K)
 MIN_PART = 4  # K tiles: a smaller part of a tile takes longer to add than to compute
 
 
-def step_bytes(tile: BlockTile, cluster: Pair) -> Pair:
-    """(of shared memory, of L2) for each block of a cluster in one step along K; bf16.
+def step_bytes(tile: BlockTile, cluster: Pair) -> tuple[int, int, int]:
+    """(written to shared memory, read from it, sent by L2) for each block of a cluster in one step along K; bf16.
 
     TMA writes both tiles, each wgmma of 64 rows reads them and all of B. Blocks of one row share A's tile, those of one
     column B's.
     """
     (m, n, k), (cluster_m, cluster_n) = tile, cluster
-    return (m + n + m // 64 * (64 + n)) * k * 2, (m // cluster_n + n // cluster_m) * k * 2
+    row = k * 2
+    return (m + n) * row, m // 64 * (64 + n) * row, (m // cluster_n + n // cluster_m) * row
 
 
 def multicast(rank: int, cluster: Pair, rows: int, mode: int) -> tuple[int, int, int]:
@@ -127,14 +128,14 @@ def divide(config: Any, m: int, n: int, k: int, sm: Sm) -> tuple[int, float, flo
 
 def step_cycles(tile: BlockTile, cluster: Pair, sm: Sm) -> float:
     """Of a step along K: the slower of the tensor cores and shared memory, and a delay by the bytes from L2."""
-    smem, from_l2 = step_bytes(tile, cluster)
-    return max(2 * prod(tile) / sm.flops, smem / sm.smem_bytes) + from_l2 / sm.l2_bytes
+    written, read, from_l2 = step_bytes(tile, cluster)
+    return max(2 * prod(tile) / sm.flops, (written + read) / sm.smem_bytes) + from_l2 / sm.l2_bytes
 
 
 def repaired_cycles(tile: BlockTile, cluster: Pair, sm: Sm) -> float:
     """The same, but the bytes that TMA writes, from wherever, delay the tensor cores alone; reads are a limit."""
-    smem, written = step_bytes(tile, (1, 1))
-    return max(2 * prod(tile) / sm.flops + written / sm.l2_bytes, (smem - written) / sm.smem_bytes)
+    written, read, _ = step_bytes(tile, cluster)
+    return max(2 * prod(tile) / sm.flops + written / sm.l2_bytes, read / sm.smem_bytes)
 
 
 StepCycles = Callable[[BlockTile, Pair, Sm], float]

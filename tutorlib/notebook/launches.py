@@ -3,7 +3,7 @@
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.measuring.results import DONE, LATER, LAUNCHES, PAIRS, READY, TORCH, records
+from tutorlib.measuring.results import DONE, LATER, LAUNCHES, PAIRS, TORCH, records
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -63,9 +63,3 @@ def show_pairs(gpu: str = "") -> None:
 
 def with_range(rounds: list[float]) -> str:
     return f"{median(rounds):.2f}" + (f" ({min(rounds):.2f} to {max(rounds):.2f})" if len(rounds) > 1 else "")
-
-
-def show_new_processes(gpu: str = "") -> None:
-    """The time until a kernel is ready in a new process: compiled, and loaded from a file."""
-    for name, found in recorded(READY, gpu):
-        print(f"{name}: {', '.join(f'{how} {host_time(us)}' for how, us in found[READY].items())}")

@@ -4,10 +4,9 @@ import gzip
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from itertools import chain, combinations
-from math import inf, nan
-from statistics import mean, median
+from itertools import chain
+from math import nan
+from statistics import median
 from typing import TYPE_CHECKING
 
 from tutorlib.checking.cpp import wrong_parameters
@@ -26,7 +25,7 @@ from tutorlib.measuring.driver import load
 from tutorlib.measuring.launchers import HostLauncher
 from tutorlib.measuring.results import SweepResults, all_sweep_results, stacks_of
 from tutorlib.measuring.trusted import measure
-from tutorlib.models.hopper_gemm import Sm, StepCycles, divide, gemm_time, repaired_cycles
+from tutorlib.models.hopper_gemm import Sm, StepCycles, divide
 from tutorlib.notebook.explain import simulate
 from tutorlib.notebook.measured import Rows, show_ratio, size, table, tables
 from tutorlib.paths import DATA
@@ -282,54 +281,30 @@ def show_steps(models: Mapping[str, StepCycles], rows: int = 128, least: int = 6
 
 
 FEW = 10  # configurations of page 16 timed at a shape: with fewer, it ranks nothing
-Timed = dict[Shape, list[tuple[HopperConfig, float]]]
 
 
-def in_space(record: str) -> Timed:
-    """Shapes at which at least FEW configurations of page 16's space were timed, and their times."""
-    timed: Timed = {}
-    for config, shape, us in explored(record):
+def in_space() -> dict[Shape, list[tuple[HopperConfig, float]]]:
+    """Shapes of models of which no constant knows, where FEW of page 16's configurations were timed; their times."""
+    timed: dict[Shape, list[tuple[HopperConfig, float]]] = {}
+    for config, shape, us in explored("h200_unseen"):
         made = config.schedule, config.tile[2], config.cluster_size <= 2, config.split_k in (1, 2, 4)
         if made == ("cooperative", 64, True, True):
             timed.setdefault(shape, []).append((config, us))
     return {shape: found for shape, found in timed.items() if len(found) >= FEW}
 
 
-def show_ranks(record: str = "h200_random", most: int = 4) -> Picture:
-    """At each shape, configurations in the order of 16.2: how many times slower than the fastest; `most` are marked."""
-    times: list[Estimate] = [partial(gemm_time, sm=sm, step=repaired_cycles) for sm in (Sm(), Sm(hbm_bytes=inf))]
-    timed, fig = in_space(record), Picture(figsize=(9, 2.8), dpi=DPI, layout="constrained")
-    for (mnk, found), axes in zip(timed.items(), fig.subplots(1, len(timed), sharey=True), strict=True):
-        ranked = sorted(found, key=lambda one: [round(time(one[0], *mnk), 1) for time in times])
-        slower = [us / min(us for _, us in found) for _, us in ranked]
-        axes.plot(range(1, len(slower) + 1), slower, ".", color=LINES[1])
-        axes.plot(range(1, most + 1), slower[:most], "o", color=MARK)
-        axes.set_yscale("log", base=2)
-        axes.yaxis.set_major_formatter("{x:.0f}")
-        place = slower.index(1) + 1
-        axes.set_title(f"{by(mnk)}\nfirst: {slower[0]:.2f}; fastest: place {place}", fontsize=9)
-    fig.supxlabel("place in the model's order", fontsize=9)
-    fig.supylabel("time over the fastest's", fontsize=9)
-    return fig
-
-
 def show_ranking(models: Mapping[str, Estimate], most: int = 4) -> "DataFrame":
-    """How much slower a model's first configuration, and the best of its first `most`, is than the fastest one.
-
-    At shapes of models of which no constant knows, among those timed there that page 16's space has. The first row is
-    the mean over all drawings.
-    """
+    """How much slower a model's first configuration, and the best of its first `most`, is than the fastest one."""
     import pandas
 
-    timed = in_space("h200_unseen")
+    timed = in_space()
     rows: Rows = []
-    for name, estimate in [("drawn at random", None), *models.items()]:
+    for name, estimate in models.items():
         slower: dict[int, list[float]] = {1: [], most: []}
         for shape, found in timed.items():
-            ranked = [us for _, us in sorted(found, key=lambda one: estimate(one[0], *shape) if estimate else 0)]
+            ranked = [us for _, us in sorted(found, key=lambda one: estimate(one[0], *shape))]
             for first, losses in slower.items():
-                drawn = [ranked[:first]] if estimate else combinations(ranked, first)
-                losses.append(mean(map(min, drawn)) / min(ranked) - 1)
+                losses.append(min(ranked[:first]) / min(ranked) - 1)
         row = {"shapes": f"{len(timed)}", "first choice: median loss": f"{median(slower[1]):.1%}"}
         for first, losses in slower.items():
             title = f"{'first choice' if first == 1 else f'best of {first}'}: 90th percentile"

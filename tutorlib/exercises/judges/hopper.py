@@ -338,7 +338,7 @@ class WarmingGpu:
     def __init__(self, us: dict[str, float]) -> None:
         self.us, self.timed = us, Counter[str]()
 
-    def time(self, shape: Shape, config: str) -> float:
+    def time(self, config: str) -> float:
         self.timed[config] += 1
         calls = self.timed.total()
         interrupted = calls % self.INTERRUPTED == 5
@@ -346,19 +346,15 @@ class WarmingGpu:
 
 
 MOST_TIMINGS = 10  # of a nominee at a shape
-OFTEN, UNTIMED = "number of nominees timed more than ten times", "number of timings for a shape once more"
-AGAIN = "answer for a shape once more"
+OFTEN = "number of nominees timed more than ten times"
 Tuned = list[tuple[Shape, dict[str, float]]]  # shapes, and the µs of their nominees
 
 
 def tuning(answer: Served, shapes: Tuned) -> Record:
-    """What a tuner returns for shapes that are new, then for the first again, and how often it has times taken."""
-    record, kept, often = Record(), dict[Any, Any](), 0
+    """What a tuner returns at each shape, and how often it has times taken."""
+    record, often = Record(), 0
     for shape, us in shapes:
         gpu = WarmingGpu(us)
-        record[f"the fastest at {by(shape)}"] = answer(tuple(shape), [*us], gpu.time, kept)
+        record[f"the fastest at {by(shape)}"] = answer([*us], gpu.time)
         often += sum(count > MOST_TIMINGS for count in gpu.timed.values())
-    shape, us = shapes[0]
-    gpu = WarmingGpu(us)
-    again = answer(tuple(shape), [*us], gpu.time, kept)
-    return record | {OFTEN: often, AGAIN: again, UNTIMED: gpu.timed.total()}
+    return record | {OFTEN: often}
