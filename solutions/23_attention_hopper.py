@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 75
+#     minutes: 72
 #     summary: Attention in CuTe, its softmax hidden under the tensor cores' work, faster than cuDNN's with a mask.
 # ---
 
@@ -16,7 +16,7 @@
 # > **After this page you can** use the accumulators of one wgmma as an operand of the next, write an online softmax in
 # > registers, run a softmax under wgmmas in flight, and make two warpgroups take turns at the tensor cores.
 # >
-# > **It takes** about 75 minutes, on any machine; without a Hopper GPU the kernels are simulated.
+# > **It takes** about 72 minutes, on any machine; without a Hopper GPU the kernels are simulated.
 
 # %%
 import cutlass
@@ -24,7 +24,7 @@ import cutlass.cute as cute
 from cutlass import BFloat16, Float32
 from cutlass.cute.nvgpu import warpgroup
 
-from tutorlib import check, show_attention, show_figure, show_levers, show_softmaxes, show_source, show_wgmma
+from tutorlib import check, show_attention, show_figure, show_levers, show_source, show_wgmma
 from tutorlib.kernels.attention import (
     by_row, p_operand, pass_turn, quad_reduce, softmax_first, step_together, take_turn,
 )  # fmt: skip
@@ -35,7 +35,7 @@ from tutorlib.kernels.attention import (
 # A thread block of the kernel has 128 queries, 64 for each of two consumer warpgroups. It walks over the keys, 128 at a
 # time: a **block of keys**, the kernel's `n_block`. For each one, a warpgroup computes S = Q Kᵀ, a tile of 64×128
 # scores, then P, their exponentials, then O += P V. Exponentials have a unit of their own; row maxima, row sums and
-# scaling use the fp32 units. **Predict:** how long does one warpgroup's softmax take, compared with its S and P V?
+# scaling use the fp32 units. For one warpgroup and one block of keys:
 
 # %%
 HEAD_DIM, ROWS, KEYS = 128, 64, 128
@@ -49,15 +49,12 @@ print(f"S: {product:.0f} cycles, P V: {product:.0f}; softmax: exponentials {expo
 # %% [markdown]
 # Count in ticks of 256 cycles: for a warpgroup alone, S takes 2, P V 2, the softmax 3.
 #
-# Wgmmas are asynchronous, so a kernel chooses what a warpgroup waits for. Each step computes S of one block of keys and
-# P V of the block before. The page's kernels differ in two ways:
+# Each step computes S of one block of keys and P V of the block before. Wgmmas are asynchronous, so a kernel chooses
+# what a warpgroup waits for before its softmax:
 #
-# | kernel | before its softmax, a warpgroup | turns (ping-pong) |
-# |---|---|---|
-# | *together* | issues P V and S, and waits for both | none |
-# | *hidden P V* | issues S, waits for it, and issues P V, to run under the softmax | none |
-# | *turns for S* | as *hidden P V* | the warpgroups take turns at issuing S |
-# | *turns for both* | issues S and P V, and waits for S only | the warpgroups take turns at issuing both |
+# - *together*: it issues P V and S, and waits for both.
+# - *turns for both*: it issues S and P V, and waits for S only. The two warpgroups take turns at issuing both, which is
+#   called **ping-pong**.
 #
 # The charts show three blocks of keys, from the last to the first: S1 is S of keys 1, P1 is P V of keys 1. The rows
 # `wg 0` and `wg 1` are the warpgroups' softmaxes. All charts follow one rule: the tensor cores execute the group of
@@ -90,20 +87,14 @@ show_wgmma(32)
 
 # %% [markdown]
 # The A operand of one wgmma has 64 rows and 16 columns, a K block. (K is the dimension that this GEMM sums over: for
-# P V, the keys.) PTX defines which 8 elements of a K block a thread holds, two bf16 in each register:
+# P V, the keys.) PTX [assigns](https://docs.nvidia.com/cuda/parallel-thread-execution/#wgmma-64n16-a) its elements to
+# the threads as the picture assigns the first 16 columns: the 8 elements of a thread are its registers 0 to 7, in this
+# order, rounded to bf16. Registers 8 to 15 are its elements of the second K block. So each thread rounds its own
+# accumulators and has its operand: no element moves to another thread.
 #
-# | elements | row | columns in the K block |
-# |---|---|---|
-# | 0, 1 | 16·warp + lane // 4 | 2·(lane % 4), and the next |
-# | 2, 3 | 8 rows below | the same |
-# | 4, 5 | as 0, 1 | 8 columns to the right |
-# | 6, 7 | as 2, 3 | 8 columns to the right |
-#
-# In the picture, T0's registers 0 to 7 are the 8 elements of its first K block, and 8 to 15 those of the second. So
-# each thread rounds its own accumulators, in their order, and has its operand: no element moves to another thread. The
-# accumulators of 64×N have the layout ((2, 2, N/8), 1, 1):((1, 2, 4), 0, 0): two neighbors, two rows, N/8 groups of 8
-# columns. The softmax needs a view of them by row, and the MMA a view of the rounded ones as an A operand, ((2, 2, 2),
-# 1, K blocks):
+# The accumulators of 64×N have the layout ((2, 2, N/8), 1, 1):((1, 2, 4), 0, 0): two neighbors, two rows, N/8 groups of
+# 8 columns. The softmax needs a view of them by row, and the MMA a view of the rounded ones as an A operand,
+# ((2, 2, 2), 1, K blocks):
 
 # %%
 show_source(by_row, p_operand)
@@ -130,10 +121,11 @@ show_source(by_row, p_operand)
 # course's, handles the block visited first, which has no earlier maximum. Yours is for all others.
 #
 # **Exercise 23.1** (about 8 lines). Write `softmax_step(online, rows, p_rows, factors)`, the softmax of one block, for
-# a thread's two rows, 0 and 1. It updates `online.rmax[row]` and `online.rsum[row]`, stores P, and puts O's factor into
-# `factors[row]`. Allowed: two shuffles a row; one multiply-add and one `ex2` a score. The GPU's exponential has base 2,
-# and `online.scale` includes log2(e). The loop, its load and its store are there. In the check, the kernel is causal:
-# 128 queries, and 128 keys in blocks of 32, so in a block some rows see no key.
+# a thread's two rows, 0 and 1. `rows` and `p_rows` are views `by_row` of S and P. The function updates
+# `online.rmax[row]` and `online.rsum[row]`, stores P, and puts O's factor into `factors[row]`. Allowed: two shuffles a
+# row; one multiply-add and one `ex2` a score. The GPU's exponential has base 2, and `online.scale` includes log2(e).
+# The loop, its load and its store are there. In the check, the kernel is causal: 128 queries, and 128 keys in blocks of
+# 32, so in a block some rows see no key.
 #
 # | at hand | |
 # |---|---|
@@ -250,18 +242,14 @@ def steps(me, tile, k_state, v_state):
 
 
 # %% [markdown]
-# **Exercise 23.3** (about 17 lines). Write `consume(me, tile, q_full)`, a `@cute.jit` function: a consumer warpgroup's
-# work on one tile of queries, from the wait for Q to the last P V. The caller divides O by the sums and stores it. S of
-# the last block takes a turn; the last P V needs none. Each turn is passed directly after its wgmmas are issued. A tile
-# may have one block. The thread block ends after its tile, so a barrier may be left with an arrival for which no
-# warpgroup waits.
+# **Exercise 23.3** (about 14 lines). Complete `consume(me, tile, q_full)`, a consumer warpgroup's work on one tile of
+# queries, up to the last P V. The caller divides O by the sums and stores it. S of the last block takes a turn; the
+# last P V needs none. Each turn is passed directly after its wgmmas are issued. A tile may have one block. The thread
+# block ends after its tile, so a barrier may be left with an arrival for which no warpgroup waits.
 #
 # | at hand | |
 # |---|---|
-# | `q_full` | the mbarrier of Q, in its phase 0: `cute.arch.mbarrier_wait(q_full, 0)` |
-# | `make_pipeline_state(PipelineUserType.Consumer, me.config.stages)` | a state for the ring of K or V |
 # | `me.group` | the warpgroup's number, 0 or 1 |
-# | `me.tSrS`, `me.tOrP`, `me.tOrO` | S; P, rounded; O, with whatever its registers held: `me.tOrO.fill(0)` |
 # | `softmax_first(me.softmax, rows, p_rows)` | the last block's softmax; both are views `by_row`, of S and `me.tOrP` |
 # | `me.softmax` | the object that 23.1 calls `online` |
 # | `steps(me, tile, k_state, v_state)` | the cell above |
@@ -272,14 +260,13 @@ def steps(me, tile, k_state, v_state):
 
 
 # %%
-# consume(me, tile, q_full)
-### BEGIN SOLUTION (about 17 lines)
 @cute.jit
 def consume(me, tile, q_full):
     k_state = make_pipeline_state(PipelineUserType.Consumer, me.config.stages)
     v_state = make_pipeline_state(PipelineUserType.Consumer, me.config.stages)
     me.tOrO.fill(0)
     cute.arch.mbarrier_wait(q_full, 0)
+    ### BEGIN SOLUTION (about 14 lines)
     if me.group == 1:
         me.pass_turn()
     me.take_turn()
@@ -294,9 +281,8 @@ def consume(me, tile, q_full):
     me.issue_o(v_state)
     warpgroup.wait_group(0)
     me.free_v(v_state)
+    ### END SOLUTION
 
-
-### END SOLUTION
 
 my_kernel = softmax_step, step, consume
 
@@ -324,34 +310,21 @@ show_figure("attention_ladder")
 #
 # How much did each **lever** bring, with a causal mask? Each row of the table adds one to the row above it, and *turns
 # for both* replaces *turns for S*. *few masks* masks only the blocks that need it, and *longest first* starts the tiles
-# with the most keys first. A gain within the noise is left blank. Your kernel has the levers of the row *turns for
-# both*; the check times it without the logarithms of the row sums, which the table's kernels store for the backward
-# pass. The columns are batch × heads × heads of K and V × queries × keys × head_dim:
+# with the most keys first. In *hidden P V* a warpgroup issues S, waits for it, and issues P V, to run under the
+# softmax; in *turns for S*, the warpgroups take turns at issuing S. A gain within the noise is left blank. Your kernel
+# has the levers of the row *turns for both*; the check times it without the logarithms of the row sums, which the
+# table's kernels store for the backward pass. The columns are batch × heads × heads of K and V × queries × keys ×
+# head_dim:
 
 # %%
 show_levers("attention_levers")
 
 # %% [markdown]
-# *turns for both* brings most at head_dim 128, 7.2%, and *persistent* at 64, 10.5%. Why *hidden P V* gains at 64 only,
-# and why *turns for S* loses there, was not measured.
+# *turns for both* brings most at head_dim 128, 7.2%, and *persistent* at 64, 10.5%.
 #
-# At 128, *turns for both* is 7.5% faster than *longest first*, whose step is still *together*. In the charts, it is 62%
-# faster than *together* in step, but only 4% faster than *together* apart. Do the warpgroups drift apart by themselves?
-# At this shape, the kernels of three rows read the SM's clock before and after each softmax. A title counts the 1,536
-# of 2,048 thread blocks that have at least 8 steps, and *speed* is relative to *together*'s. A chart has a few steps of
-# one block, rounded to ticks. *By chance* is what two independent warpgroups would share.
-
-# %%
-show_softmaxes("NVIDIA H200")
-
-# %% [markdown]
-# In *together* they do drift apart: their softmaxes share less time than by chance. In *hidden P V* they share more. In
-# both, the quarter of the blocks that shares most takes 9% to 11% longer for a step than the quarter that shares least.
-# So sharing costs time, and turns hold it at 28%. It is not the whole gain: blocks of *together* that share about as
-# much take 10.9 ticks, turns 10.0.
-#
-# The clock reads cost time, too, and not the same everywhere: without them, in the table, *hidden P V* has 1.00 of
-# *together*'s speed, and *turns for both* 1.08.
+# At 128, *turns for both* is 7.5% faster than *longest first*, whose step is still *together*. In the charts it is 62%
+# faster than *together* in step, and 4% faster than *together* apart. How far apart the warpgroups are without turns,
+# and why *hidden P V* gains at 64 only and *turns for S* loses there, is not known.
 #
 # ## What to remember
 #
@@ -360,7 +333,7 @@ show_softmaxes("NVIDIA H200")
 # - Each group of wgmmas frees different resources. Issue the group that the next computation needs first, and wait for
 #   that group only.
 # - At head_dim 128, exponentials take half as many cycles as the GEMMs. One warpgroup computes S during the other's
-#   softmax only while the two are apart. With P V hidden, turns keep them apart.
+#   softmax only while the two are apart. Turns keep them apart.
 #
 # This is the last page. Next: [the contents](contents.ipynb), for pages that you skipped.
 #
@@ -384,6 +357,6 @@ show_softmaxes("NVIDIA H200")
 # <details><summary>3. Before ping-pong's first turn, one warpgroup passes. What if both did?</summary>
 #
 # Then there are two turns, and both warpgroups may issue at once. And if one of them passes twice before the other has
-# waited, a turn is lost, and both wait forever.
+# waited, a turn is lost, and the kernel hangs.
 #
 # </details>

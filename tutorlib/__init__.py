@@ -51,10 +51,10 @@ NAMES = {  # module → its functions, classes, constants and submodules that pa
     "notebook.check": "CheckFailed check hint",
     "notebook.explain": "explain show_source",
     "notebook.launches": "show_later_calls show_pairs",
-    "notebook.measured": "show_costs show_figure show_ladder show_levers show_softmaxes show_speeds show_sweep",
+    "notebook.measured": "show_costs show_figure show_ladder show_levers show_speeds show_sweep",
     "notebook.trials": (
         "compare_attention fetching run_cpp run_host run_on_gpu show_findings show_limits show_model show_periods"
-        " show_ranking show_steps stream_k_pairs"
+        " show_ranking show_steps"
     ),
     "problems.differences": "by",
     "simulate.cutile": "run",

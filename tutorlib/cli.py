@@ -240,12 +240,12 @@ def sweep(
     ] = False,
 ) -> None:
     """Time many kernels at many sizes on this GPU: figures/data/sweeps/."""
-    from tutorlib.instruments import launches, softmaxes
+    from tutorlib.instruments import launches
     from tutorlib.instruments.sweep import Failed
     from tutorlib.instruments.table import SWEEPS
-    from tutorlib.measuring.results import LAUNCHES, SOFTMAXES
+    from tutorlib.measuring.results import LAUNCHES
 
-    special = {LAUNCHES: launches.record, SOFTMAXES: softmaxes.record}
+    special = {LAUNCHES: launches.record}
     known = [*SWEEPS, *special]
     for name in names or known:
         if name not in known:

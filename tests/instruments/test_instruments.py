@@ -16,7 +16,6 @@ from tutorlib.compiling.dsls import compile_cute
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.instruments import launches, table
 from tutorlib.instruments import sweep as sweeping
-from tutorlib.instruments.softmaxes import by_share
 from tutorlib.instruments.sweep import Candidate, Failed, Sweep, count_all, in_a_process, measure_all
 from tutorlib.instruments.table import LEAST, MOST, STEP, SWEEPS, TOKENS, random_shapes
 from tutorlib.kernels.ampere.config import GemmConfig
@@ -146,14 +145,6 @@ class TestCount:
 
         monkeypatch.setattr(counters, "count", refuse)
         assert count_all("counted", sweep_of("a", "b", counters=("dram.sum",))) == {}
-
-
-def test_the_time_that_softmaxes_share():
-    often, never = ([(0, 4), (10, 14)], [(2, 6), (20, 24)]), ([(0, 4), (8, 12)], [(4, 8), (12, 16)])
-    found = by_share(4 * [often, never])
-    assert found["all"] == {"blocks": 8, "step": 11, "softmax": 4, "shared": 0.125}
-    assert [found[part]["shared"] for part in ("least", "most")] == [0, 0.25]
-    assert found["block"] == often
 
 
 class TestTheCommand:

@@ -64,7 +64,7 @@ def test_the_slower_of_host_and_gpu_sets_the_pace(launch, kernel, calls):
     assert launches_chart("", launch, kernel, calls).total == launch + kernel + (calls - 1) * max(launch, kernel)
 
 
-KINDS = ("plain", "cooperative", "deferred stores", "ping-pong")
+KINDS = ("plain", "cooperative", "deferred stores")
 
 
 @pytest.mark.parametrize("roles", KINDS)
@@ -141,12 +141,8 @@ def test_a_persistent_block_saves_all_starts_and_loads_but_the_first():
 
 
 @pytest.mark.parametrize(
-    ("schedule", "ticks"),
-    [
-        ("together, in step", 42), ("together, apart", 27), ("hidden P V, in step", 34), ("hidden P V, apart", 26),
-        ("turns for both", 26),
-    ],
-)  # fmt: skip
+    ("schedule", "ticks"), [("together, in step", 42), ("together, apart", 27), ("turns for both", 26)]
+)
 def test_units_that_two_warpgroups_share_take_twice_as_long(schedule, ticks):
     chart = attention_chart(schedule)
     busy = {tick for span in chart.spans if span.row == "mma" for tick in range(span.begin, span.end)}

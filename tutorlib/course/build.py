@@ -114,8 +114,7 @@ def build(name: str, solutions: Path = SOLUTIONS, notebooks: Path = NOTEBOOKS) -
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 OF_RECORDS = re.compile(  # how a cell begins that shows recorded measurements
-    r"show_(figure|ladder|levers|speeds|sweep|costs|model|steps|ranking|verdicts|later_calls|pairs"
-    r"|softmaxes)\("
+    r"show_(figure|ladder|levers|speeds|sweep|costs|model|steps|ranking|verdicts|later_calls|pairs)\("
 )
 
 

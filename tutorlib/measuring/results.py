@@ -236,7 +236,6 @@ def read_point(data: dict[str, Any]) -> Point:
 RECORDED = "TUTORLIB_RECORDED"  # environment variable: a file of results; grading does not pass it on
 
 LAUNCHES = "launches"  # the cost of launches: `tutor sweep launches`
-SOFTMAXES = "softmaxes"  # when attention's warpgroups are in theirs: `tutor sweep softmaxes`
 TORCH = "torch.add"
 LATER, DONE, PAIRS = "later calls", "later calls until done", "pairs"
 

@@ -113,12 +113,6 @@ def multicast(rank: int, cluster: Pair, rows: int, mode: int) -> tuple[int, int,
     return place[1 - mode] * part, part, sum(1 << other for other in receivers)
 
 
-def count_waves(m: int, n: int, tile: BlockTile, cluster: Pair, at_once: int) -> Pair:
-    """(waves, clusters at work in the last one), where `at_once` clusters run at a time."""
-    clusters = ceil(m / (tile[0] * cluster[0])) * ceil(n / (tile[1] * cluster[1]))
-    return ceil(clusters / at_once), (clusters - 1) % at_once + 1
-
-
 def divide(config: Any, m: int, n: int, k: int, sm: Sm) -> tuple[int, float, float]:
     """(K tiles of a wave, waves, cycles for sharing tiles) of kernels.hopper's GEMM in a configuration."""
     if config.transposed:

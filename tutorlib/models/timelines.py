@@ -124,7 +124,7 @@ def launches_chart(title: str, launch: int, kernel: int, calls: int = 3) -> Char
     return Chart(title, ("host", "GPU"), tuple(spans), cores="GPU")
 
 
-Roles = Literal["plain", "cooperative", "deferred stores", "ping-pong"]
+Roles = Literal["plain", "cooperative", "deferred stores"]
 
 
 def roles_chart(roles: Roles, tiles: int = 3, ahead: int = 3, multiply: int = 8, results: int = 3) -> Chart:
@@ -132,30 +132,26 @@ def roles_chart(roles: Roles, tiles: int = 3, ahead: int = 3, multiply: int = 8,
 
     A tick is a K tile's. ahead: from a load to its first use, multiply / 2 at most; the ring has a stage more, and a
     stage is free when it has been multiplied. multiply: of a tile, with all tensor cores.
-    results: to round a tile's accumulators and hand them to TMA, the epilogue. tiles: as large as two warpgroups share;
-    in ping-pong each is two smaller ones.
+    results: to round a tile's accumulators and hand them to TMA, the epilogue.
     plain: every warp does everything, so a tile's loads begin when the last one's results are out. cooperative: a
     producer loads the next tile meanwhile. deferred: the accumulators are rounded in one tick, and stored under the
-    next tile's multiplication. ping-pong: while one warpgroup is busy with its results, the other multiplies.
+    next tile's multiplication.
     """
     spans: list[Span] = []
     groups, issued, begin = ("wg 0", "wg 1"), 0, ahead
-    if roles == "ping-pong":
-        tiles, multiply = 2 * tiles, multiply // 2
     deferred = roles == "deferred stores"
     for tile in range(tiles):
         end = begin + multiply
         rounded = end + (1 if deferred else results)
-        mine = (groups[tile % 2],) if roles == "ping-pong" else groups
         spans += [
             Span("load", issued, issued + min(ahead + 1, multiply), tile, str(tile)),
             Span("load", min(begin + 1, end - ahead), end - ahead, tile, ""),
-            *(Span(row, begin, end, tile, str(tile)) for row in (*mine, "mma")),
-            *(Span(row, end, rounded, tile, str(tile), "epilogue") for row in mine),
+            *(Span(row, begin, end, tile, str(tile)) for row in (*groups, "mma")),
+            *(Span(row, end, rounded, tile, str(tile), "epilogue") for row in groups),
             Span("store", end + deferred, end + results, tile, str(tile)),
         ]
         issued = rounded if roles == "plain" else end - ahead
-        begin = {"ping-pong": end, "plain": rounded + ahead}.get(roles, rounded)
+        begin = rounded + ahead if roles == "plain" else rounded
     return Chart(roles, ("load", *groups, "store", "mma"), tuple(spans))
 
 
@@ -207,10 +203,9 @@ def block_chart(tiles: int, k_tiles: int, stages: int, accumulators: int, parts:
     return Chart(f"{accumulators} accumulator{'s' * (accumulators > 1)}", rows, tuple(spans), TENSOR_CORES)
 
 
-Schedule = Literal["together, in step", "together, apart", "hidden P V, in step", "hidden P V, apart", "turns for both"]
+Schedule = Literal["together, in step", "together, apart", "turns for both"]
 STEPS_OF = {  # "+S1" issues S of keys 1, or begins the softmax of keys 1, "+1"; "S1" waits for it
     "together": "+P{0} +S{1} P{0} S{1} +{1} {1}",
-    "hidden P V": "+S{1} S{1} +P{0} +{1} {1} P{0}",
     "turns for both": "+S{1} +P{0} S{1} +{1} {1} P{0}",
 }
 BOTH = 2

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.exercises import find
 from tutorlib.measuring.results import (
-    SOFTMAXES,
     NoData,
     Point,
     Results,
     SweepResults,
     all_results,
     all_sweep_results,
-    records,
     stacks_of,
 )
 from tutorlib.measuring.timing import NOISE, Measurement, within_noise
@@ -28,12 +26,9 @@ if TYPE_CHECKING:
     from IPython.display import Image
     from pandas import DataFrame
 
-    from tutorlib.draw.grid import Picture
-
 Rows = list[tuple[Any, dict[str, str]]]  # of a table: label, or a tuple of labels, and column → cell
 
 WIDE = 8  # columns: tables that have more of them than rows are shown turned
-TICK = 256  # cycles, as in `show_attention`
 ROUGHLY = "≈"  # before a ratio that is too noisy to rely on
 NOTHING = "Nothing was measured yet: `tutor evidence {}` on a machine with a GPU does it."
 NOTES = {  # mark → its explanation, above a table that has it
@@ -251,35 +246,6 @@ def layer_rows(swept: SweepResults) -> Rows:
 
 def time_and_speed(point: Point) -> dict[str, str]:
     return time_of(point.measurement) | {"speed": show_ratio(point.measurement)}
-
-
-def show_softmaxes(gpu: str = "", ticks: int = 42, first: int = 8) -> "Picture | None":
-    """When the two warpgroups of an attention block were in their softmax, from its `first` step on; recorded."""
-    from tutorlib.draw.grid import figure
-    from tutorlib.draw.palette import category
-    from tutorlib.draw.timelines import tick_grid
-
-    for found in (one for one in records(SOFTMAXES) if gpu in one["machine"]["gpu"]):
-        grids = []
-        plain = next(iter(found[SOFTMAXES].values()))["all"]["step"]
-        for kernel, data in found[SOFTMAXES].items():
-            begin = min(group[first][0] for group in data["block"])
-            spans = [
-                (f"wg {number}", *(max(round((clock - begin) / TICK), 0) for clock in span), "", category(number))
-                for number, group in enumerate(data["block"])
-                for span in group
-            ]
-            every, quarters = data["all"], [data[part] for part in ("least", "most")]
-            least, most = (f"{one['shared']:.0%}, {one['step'] / TICK:.1f} ticks" for one in quarters)
-            title = (
-                f"{kernel}: {every['shared']:.0%} of the softmaxes' time is shared, by chance "
-                f"{every['softmax'] / every['step']:.0%}; a step takes {every['step'] / TICK:.1f} ticks, speed "
-                f"{plain / every['step']:.3f}\nthe quarter of the blocks that shares least: {least}; most: {most}"
-            )
-            grids.append(tick_grid(title, ("wg 0", "wg 1"), ticks, spans, {}))
-        return figure(grids, stacked=True)
-    print(f"Nothing was recorded yet: run `tutor sweep {SOFTMAXES}` on a machine with a Hopper GPU.")
-    return None
 
 
 def show_figure(name: str) -> "Image | None":

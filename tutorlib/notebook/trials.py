@@ -4,7 +4,6 @@ import gzip
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
 from math import nan
 from statistics import median
@@ -26,7 +25,7 @@ from tutorlib.measuring.driver import load
 from tutorlib.measuring.launchers import HostLauncher
 from tutorlib.measuring.results import SweepResults, all_sweep_results, stacks_of
 from tutorlib.measuring.trusted import measure
-from tutorlib.models.hopper_gemm import Sm, StepCycles, count_waves, divide
+from tutorlib.models.hopper_gemm import Sm, StepCycles, divide
 from tutorlib.notebook.explain import simulate
 from tutorlib.notebook.measured import Rows, show_ratio, size, table, tables
 from tutorlib.paths import DATA
@@ -256,19 +255,6 @@ def explored(name: str) -> Iterator[tuple[HopperConfig, Shape, float]]:
     with gzip.open(DATA / f"explored/{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
         for row in map(json.loads, lines):
             yield HopperConfig(**row["config"]), tuple(row["shape"]), row["us"]
-
-
-def stream_k_pairs() -> list[tuple[HopperConfig, Shape, float]]:
-    """(configuration, shape as its tiles see it, gain by stream-K) of kernels of several waves, timed in both ways."""
-    pairs: list[tuple[HopperConfig, Shape, float]] = []
-    for name in ("h200", "h200_unseen"):
-        timed = {(config, shape): us for config, shape, us in explored(name)}
-        for (config, shape), us in timed.items():
-            m, n, k = shape[:2][::-1] + shape[2:] if config.transposed else shape
-            waves, _ = count_waves(m, n, config.tile, config.cluster, Sm().at_once(config.cluster_size))
-            if config.stream_k and waves > 1 and (without := timed.get((replace(config, stream_k=False), shape))):
-                pairs.append((config, (m, n, k), without / us - 1))
-    return pairs
 
 
 def show_steps(models: Mapping[str, StepCycles], rows: int = 128, least: int = 64) -> Picture:
