@@ -16,7 +16,7 @@ from tutorlib.kernels.hopper.choose import finished
 from tutorlib.kernels.hopper.cost import cost
 from tutorlib.kernels.hopper.learned import FILE, Trees, features
 
-COUNT, LEVELS = 800, 7  # of trees, and of comparisons in each
+COUNT, LEVELS = 1600, 7  # of trees, and of comparisons in each
 RATE = 0.08  # of what a leaf would add that goes into the sum
 BINS = 24  # into which a feature's values are sorted
 DAMPING = 0.2  # shapes' weight by which each leaf is pulled to 0
