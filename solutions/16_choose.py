@@ -9,8 +9,8 @@
 # # 16 · A configuration for any shape
 #
 # With tiles of 128×256, notebook 15's kernel is level with cuBLAS at 4096³ and has little more than half its speed at
-# 1024³. *16 chosen* is the same kernel, with a configuration for each size. On an H200 it is level with cuBLAS or ahead
-# of it at every size of the figure.
+# 1024³. *16 chosen* is the same kernel, with a configuration for each size. On an H200 it is ahead of cuBLAS, or at
+# most 2% behind, at every size of the figure.
 #
 # > **After this page you can** count waves and bytes of a configuration, estimate its time from them, find from
 # > measurements where the estimate is wrong, and choose a configuration for a shape that has never been timed.
@@ -211,8 +211,8 @@ picture
 # does not reduce them, and they delay the tensor cores. The 128 bytes per cycle limit at most what wgmma reads. With N
 # ≥ 64 that takes no longer than multiplying: there a formula needs no such limit.
 #
-# From N = 128 on, the course's `repaired` is within 15% of 98% of the dots. Below, 17 of 69 take 1.15 to 1.65 times as
-# long as it says. Neither model says why.
+# From N = 128 on, the course's `repaired` is within 15% of 98% of the dots. Below, it is within 15% of 64 of 119; 38
+# take 1.15 to 1.9 times as long as it says. Neither model says why.
 #
 # Neither was fitted to the 26 shapes of the next table. At each, at least 40 configurations that the course's chooser
 # nominated were timed. Each model orders 10 to 21 of them: those without ping-pong, longer K tiles or larger clusters.
@@ -305,9 +305,10 @@ check("16.3", tuned)
 # %% [markdown]
 # ## Beside cuBLAS and QuACK
 #
-# The course's own chooser (`tutorlib/kernels/hopper/choose.py`) has a model of the same kind, with more terms. Then 800
-# small decision trees, trained on 1,876 other shapes, sort its first 24 again. At 84% of 76 held-out shapes the model's
-# first choice is within 3% of the fastest; with the trees, at 93%.
+# The course's own chooser (`tutorlib/kernels/hopper/choose.py`) has a model of the same kind, with more terms. Then
+# 1,600 small decision trees, trained on 3,120 other shapes, sort its first 24 again. At 84% of 76 held-out shapes the
+# model's first choice is within 3% of the fastest; with the trees, at 93%. On another H200 it was 71 and 88%: even two
+# GPUs of one kind do not agree on what is fastest.
 #
 # The next figure's H200 half has both; its H100 half and *16 chosen* in the first figure are older and have the model
 # alone. A's rows are a model's tokens.
@@ -316,7 +317,7 @@ check("16.3", tuned)
 show_figure("gemm_models")
 
 # %% [markdown]
-# At 80 random shapes on an H200 the median is 1.03, 22 are below 1, and the least is 0.914, at 984×5792×376.
+# At 80 random shapes on an H200 the median is 1.03, 29 are below 1, and the least is 0.919, at 856×4904×2392.
 #
 # [QuACK](https://github.com/Dao-AILab/quack)'s GEMM is written in the same DSL. Its
 # [configurations](https://github.com/Dao-AILab/quack/blob/main/quack/gemm_config.py) for Hopper have no tile below

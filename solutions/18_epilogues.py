@@ -172,8 +172,8 @@ check("18.2", interleaving)
 
 # %% [markdown]
 # In the kernel that the check simulates, the tile is 64×128, its four warps are one above the other, and the width
-# is 32. T0 holds columns 0 to 7 and T1 columns 8 to 15, as in notebook 10. Four lanes cover 32 columns, a *step* along N;
-# T0's next columns are 32 to 39. T0's accumulators in the first two steps, and their register numbers:
+# is 32. T0 holds columns 0 to 7 and T1 columns 8 to 15, as in notebook 10. Four lanes cover 32 columns, a *step* along
+# N; T0's next columns are 32 to 39. T0's accumulators in the first two steps, and their register numbers:
 
 # %%
 show_gate_registers()

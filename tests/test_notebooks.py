@@ -31,8 +31,9 @@ def test_a_notebook_is_what_its_source_says(name):
 @pytest.mark.parametrize("name", notebook_names())
 def test_no_line_of_a_paragraph_opens_a_list(name):
     """Markdown takes "1) as well" at the beginning of a line for the first item of a list."""
-    prose = [cell.source for cell in nbformat.read(SOLUTIONS / f"{name}.ipynb", 4).cells if cell.cell_type == "markdown"]
-    assert re.findall(r"^[^\W\d].*\n(?:\d+[.)] .*)$", "\n\n".join(prose), re.MULTILINE) == []
+    cells = nbformat.read(SOLUTIONS / f"{name}.ipynb", 4).cells
+    prose = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    assert re.findall(r"^[^\W\d].*\n\d+[.)] .*$", prose, re.MULTILINE) == []
 
 
 @pytest.mark.parametrize("name", notebook_names())
