@@ -11,13 +11,13 @@
 # The GEMM of notebook 10 loads a tile, waits, computes, and loads the next one. While a block loads, it multiplies
 # nothing; while it multiplies, none of its loads is in flight. This page gives shared memory a second buffer, so that
 # the next tile arrives while this one is multiplied. Then it does the same one level closer to the tensor cores, with
-# registers. The first picture promises ×1.5. An H200 gives ×1.1, and ×1.2 with the registers; a model shows why.
+# registers. The first picture promises ×1.5. An H200 gives ×1.10, and ×1.16 with the registers; a model shows why.
 #
 # > **After this page you can** predict the time of a pipeline from its parts, for one block on an SM and for several,
 # > write a double-buffered loop and say which barriers it needs, fetch registers ahead across the end of a tile, and
 # > write a pipelined kernel without a barrier.
 # >
-# > **It takes** about 71 minutes, on any machine: 8 to read, 17 for cells and pictures, 46 for the exercises. A GPU
+# > **It takes** about 74 minutes, on any machine: 9 to read, 17 for cells and pictures, 48 for the exercises. A GPU
 # > from sm_80 on times your loops.
 
 # %%
@@ -49,7 +49,8 @@ show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=8, bloc
 # A load may overwrite a buffer only after *all* threads of the block have read it, so a barrier must come between. With
 # **two barriers a tile** (upper picture), one says that the tile has arrived. The other, after the arithmetic, says
 # that its buffer is free, and the next load into it is issued at once. With **one barrier a tile** (lower picture), a
-# load is issued after the barrier that says that a tile has arrived:
+# load is issued after the barrier that says that a tile has arrived. For one block that is slower; two blocks on an SM
+# reach 3 ticks a tile with either, and a barrier, which the picture leaves out, takes time, too:
 
 # %%
 show_timeline(*(Timeline(2, latency=4, transfer=2, compute=3, tiles=6, at_once=at_once) for at_once in (True, False)))
@@ -172,8 +173,7 @@ def register_pipeline(steps: Steps):
 check("11.3", register_pipeline)
 
 # %% [markdown]
-# A barrier orders accesses to shared memory, so no compiler may move an `ldmatrix` ahead of it: you place that fetch
-# among the mmas.
+# Within a tile the compiler may move a fetch ahead. Across the barrier it may not: that fetch is yours to place.
 #
 # Each kernel is timed in turns with cuBLAS. *gain* compares these ratios, whose spread within a run is ±. 10.4's blocks
 # run row by row, the others down C's columns. The next section compares the loops alone.
@@ -185,7 +185,7 @@ show_ladder("10.4", "11.2", "11.3")
 # ## Where the rest of ×1.5 goes
 #
 # On an H200 the parts have other lengths. Loops that do only one thing measure each, alone on an SM, in clock cycles
-# for one more K tile. None is fitted:
+# for one more K tile:
 #
 # | part | the loop | cycles |
 # |---|---|---|
@@ -194,13 +194,13 @@ show_ladder("10.4", "11.2", "11.3")
 # | arithmetic | fetches and multiplies the same tile again and again | 770 |
 #
 # Beside copies the arithmetic takes longer, 962 cycles instead of 770 for 11.3 alone on an SM. A likely cause is shared
-# memory, which serves both. So the next table's *arithmetic* is that of loops that copy, too, but never wait for the
-# copies. 10.2 has 11.3's, since the compiler moves its fetches ahead; alone on an SM, it never copies while it
-# multiplies.
+# memory, which serves both. So the next table's *arithmetic* is measured, too, with loops that copy but never wait for
+# the copies. For 10.2 with two blocks it is 11.3's, which fetches ahead as 10.2's machine code does; with one block
+# it is 770, since 10.2 never copies while it multiplies.
 #
-# The cell calls your `period` for 10.2 and 11.3 with one block on an SM and with two, and for 11.2 with three: their
-# registers allow no more. 11.3 waits for a tile, multiplies one more K block, and then issues the next load, so its
-# `latency` includes a quarter of the arithmetic. × compares a row with the last 10.2 row above it.
+# The cell calls your `period` for 10.2 and 11.3 with one block on an SM and with two, which is all that their registers
+# allow, and for 11.2 with three. 11.3 waits for a tile, multiplies one more K block, and then issues the next load, so
+# its `latency` includes a quarter of the arithmetic. × compares a row with the last 10.2 row above it.
 
 # %%
 limits = None
@@ -209,7 +209,8 @@ with suppress(NotImplementedError):  # until you have written period
 limits
 
 # %% [markdown]
-# `period`, the largest of a row's three limits, is within 5% of the measured cycles.
+# `period`, the largest of a row's three limits, is within 5% of the measured cycles. The first three rows test it; in
+# the last two it is the measured arithmetic.
 #
 # In the first picture latency + transfer is twice the arithmetic, so a second buffer turns (6 + 3) / 2 ticks into 3:
 # ×1.5. Here a load's 1,356 cycles are less than twice the arithmetic's 925: two blocks of 10.2 need (1,356 + 925) / 2 =
@@ -218,8 +219,8 @@ limits
 #
 # ## Your kernel
 #
-# A language model that writes one token multiplies each of its weights by a *vector*. No weight is reused. We use
-# shared memory here only because a cp.async in flight takes no registers.
+# A language model that writes one token multiplies each of its weight matrices by a *vector*. No weight is reused;
+# shared memory is here only the place where cp.async puts its bytes.
 #
 # **Exercise 11.4** (about 8 lines). Complete the kernel of `matvec(a, b, c)`: c = a · bᵀ, where a is (M, K), b (1, K)
 # and c (M, 1), all row-major bf16; M and K are multiples of 64. In the given lines eight lanes share 128 bytes of a

@@ -15,7 +15,7 @@
 # > **After this page you can** write a pipeline of any depth, say what a stage costs and where it pays, and bring a
 # > column-major operand to the tensor cores.
 # >
-# > **It takes** about 74 minutes, on any machine: 8 to read, 24 for cells and pictures, 42 for the exercises;
+# > **It takes** about 75 minutes, on any machine: 8 to read, 24 for cells and pictures, 43 for the exercises;
 # > its appendix about 15 more. A GPU times the kernels. The end of *Where a stage pays* is a good place to stop.
 
 # %%
@@ -173,8 +173,8 @@ for config in CONFIGS:
     )
 
 # %% [markdown]
-# With tiles of 128×128, registers allow two blocks. So on an H100 a third stage of 128×128×64 costs nothing; on an
-# A100, with less shared memory, it costs a block. The fourth stage costs an H100 one, too.
+# With tiles of 128×128, registers allow two blocks. So on an H100, whose SMs are an H200's, a third stage of 128×128×64
+# costs nothing; on an A100, with less shared memory, it costs a block. The fourth stage costs an H100 one, too.
 #
 # ## Where a stage pays
 #
@@ -185,13 +185,14 @@ for config in CONFIGS:
 show_speeds("gemm_depth")
 
 # %% [markdown]
-# By the datasheet, 64 SMs reach at most 480 with Hopper's instruction, so cuBLAS's 612 uses more of them.
+# The third stage of 128×128×64 gains 65%, from 130 to 214. By the datasheet, 64 SMs reach at most 480 with Hopper's
+# instruction, so cuBLAS's 612 uses more of them.
 #
 # In the first column each of our blocks is alone on its SM. Notebook 11 measured the parts of a K tile of 64. A load
-# takes 1,356 cycles, 593 of them transfer, and the arithmetic beside copies 962. After the wait one of four K blocks,
-# 240 cycles, is multiplied before the next load is issued. So with two stages a K tile takes 1,356 + 240 cycles. With
-# more stages, that time is divided by the tiles in flight, but never falls below the arithmetic's. A K tile of 32 has
-# half the arithmetic and, we assume, half the transfer.
+# takes 1,356 cycles, 593 of them transfer, and the arithmetic beside copies 962. After the wait the loop multiplies one
+# of four K blocks, 240 cycles, and only then issues the next load. So with two stages a K tile takes 1,356 + 240
+# cycles. With more stages, that time is divided by the tiles in flight, but never falls below the arithmetic's. A K
+# tile of 32 has half the arithmetic and, we assume, half the transfer.
 
 
 # %%
@@ -203,11 +204,11 @@ def period(block, k_blocks, ahead, delay):
 show_periods(period)
 
 # %% [markdown]
-# *Measured* is the first column's time, less 13,800 cycles, divided by the number of K tiles. The 13,800 are what
-# notebook 11's three-buffer loop takes beyond 64 times its cycles for a K tile: launch, prologue and epilogue of 132
-# blocks. (Notebook 11 timed 132 blocks, not 64: 1,676 cycles with two stages, 987 with three.) For K tiles of 64 the
-# count is within 8%. For those of 32 it is 11% high with two stages and 11% to 16% low with more. A constant added to
-# every K tile cannot mend both signs. We do not know the cause.
+# *Measured*: from the first column's time, subtract 13,800 cycles for launch, prologue and epilogue, and divide by the
+# number of K tiles. Notebook 11's three-buffer kernel gives the 13,800: its total, less 64 times its K tile. (Notebook
+# 11 timed 132 blocks, not 64: 1,676 cycles with two stages, 987 with three.) For K tiles of 64 the count is within 8%.
+# For those of 32 it is 11% high with two stages and 11% to 16% low with more. No constant for each K tile would mend
+# both, and we do not know the cause.
 #
 # In the second column K = 256 is only four K tiles of 64. Two stages load one of the four before the loop, three load
 # two: the third gains 8% even beside another block. The fourth leaves one block on an SM where there were two.
@@ -220,8 +221,8 @@ show_figure("gemm_stages")
 
 # %% [markdown]
 # With K = 32 the third stage gains 25% where two blocks share an SM, and 46% where one is alone. With K = 64 only the
-# lone block of 128×256×64 gains much, 14%. The two small tiles gain 1% or nothing: 6 and 4 blocks on an SM have that
-# many tiles in flight already.
+# lone block of 128×256×64 gains much, 14%. The two small tiles gain 1% or nothing: with two stages, 6 and 4 blocks on
+# an SM keep as many tiles in flight.
 #
 # The framed box, four stages of 128×256×32, is `course.TUNED`, 3% faster than two stages of 128×128×64. cuBLAS is
 # faster still, by Hopper's instructions (notebook 14).
@@ -303,7 +304,7 @@ show_sweep("gemm_majors", memory=MEMORY_READ, to_SMs=TO_SMS)
 # %% [markdown]
 # Both have the same instructions in the same order (`story` leaves out `.trans`), and read as many bytes. With K tiles
 # of 32 the M-major A costs 6%, and we do not know why; with K tiles of 64 it costs nothing. So for such an A take
-# 128×256×64.
+# 128×256×64 with three stages.
 #
 # ## What to remember
 #

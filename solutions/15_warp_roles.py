@@ -15,7 +15,7 @@
 # > **After this page you can** give warps roles and registers, keep a block busy from its first tile to its last, free
 # > a stage across a cluster, and count which of these pays at a given size.
 # >
-# > **It takes** about 72 minutes, on any machine; its appendix about 35 more. Without a Hopper GPU the kernels are
+# > **It takes** about 74 minutes, on any machine; its appendix about 40 more. Without a Hopper GPU the kernels are
 # > simulated; with one they are timed.
 
 # %%
@@ -44,8 +44,8 @@ from tutorlib.kernels.hopper import HopperConfig, Parts
 show_roles("plain", "cooperative")
 
 # %% [markdown]
-# The gap before a tile closes if the block stays for the next tile *and* a warp that has no epilogue issues the loads,
-# as far ahead as the ring has stages. CUTLASS calls this schedule
+# The gap at a tile's start closes if the block stays for the next tile *and* a warp that has no epilogue issues the
+# loads, as far ahead as the ring has stages. CUTLASS calls this schedule
 # [cooperative](https://docs.nvidia.com/cutlass/media/docs/cpp/efficient_gemm.html).
 #
 # ## Two roles
@@ -113,8 +113,8 @@ check("15.1", new_state_works)
 show_roles("deferred stores")
 
 # %% [markdown]
-# In **ping-pong**, each warpgroup has a smaller tile of its own, and one multiplies while the other stores. This page's
-# kernel defers; notebook 18 times ping-pong.
+# One tick a tile is left, for rounding; `time` below does not count it. In **ping-pong**, each warpgroup has a smaller
+# tile of its own, and one multiplies while the other stores. This page's kernel defers; notebook 18 times ping-pong.
 #
 # The next cell is 14.2's loop along K, from a tile's second step on. `multiply.step(state, first)` waits for `full`,
 # issues a stage's wgmmas and commits them as one group. `first` is a Python `True`, to overwrite the accumulators, or
@@ -189,8 +189,8 @@ show_multicast((2, 2), (128, 256))
 # %% [markdown]
 # Before a producer overwrites its slice, *every* block that received it must have read it. So `empty` needs arrivals
 # from other SMs: one from each consumer warp of each such block. `mbarrier_arrive(pointer, rank)` arrives at the
-# mbarrier at this offset in the block of that rank. The arrival has **cluster scope**: who waits for it writes after
-# the warp's reads.
+# mbarrier at this offset in the block of that rank. The arrival has **cluster scope**: what the waiting producer writes
+# comes after this warp's reads.
 #
 # A colleague lets each lane of a consumer warp arrive at one block's `empty`:
 #
@@ -242,7 +242,8 @@ show_work({"whole tiles": course.whole_tiles, "stream-K": course.stream_k}, clus
 #
 # ## Count, then measure
 #
-# An SM has time for ⌈waves⌉ tiles and on average computes `waves` of them. `gap` counts the rest, which stream-K uses.
+# An SM has time for ⌈waves⌉ tiles and on average computes `waves` of them. `gap` is the difference, which stream-K
+# fills.
 
 
 # %%
@@ -261,7 +262,7 @@ def gap(config, m, n, k):
 # A **lever** changes the schedule, not what is computed, up to rounding. `time` counts an SM's cycles with a set of
 # levers. Its constants are in cycles of an H200:
 #
-# - A K tile takes 1,239, by `step_cycles` of page 16. The fit of its constants, to 200 kernels timed before those
+# - A K tile takes 1,239, by page 16's `repaired` model. The fit of its constants, to 200 kernels timed before those
 #   below, also has 400 for an epilogue and 12,000 for a hand-over.
 # - A tile's first bytes take 1,625, an estimate: in notebook 14's appendix a step of *1 stage*, which waits for its
 #   bytes and for a barrier, takes 1,625 cycles more than a step of *wgmma alone*.
@@ -290,13 +291,14 @@ show_levers("hopper_levers", time).iloc[:8]  # the table goes on with other orde
 
 # %% [markdown]
 # So at 4096 the levers without stream-K make notebook 14's kernel **4.0% faster**: 0.975 of cuBLAS's speed becomes
-# 1.014. Persistent blocks bring 3.0%, twice what is counted, perhaps because `time` does not count a block's launch and
-# setup, which a persistent block needs only once.
+# 1.014. Most of these steps are within the noise by themselves. Persistent blocks bring 3.0%, twice what is counted,
+# perhaps because `time` does not count a block's launch and setup, which a persistent block needs only once.
 #
 # Stream-K loses at 2048 and 4096, where the gap is shorter than a hand-over. At 8192 it gains 1.0%, and 2.6% are
 # counted: the reason is not known.
 #
-# Deferred stores gain nothing measurable here. With 4 K tiles in a tile, an epilogue weighs more. All are persistent:
+# Deferred stores gain nothing measurable here. With 4 K tiles in a tile, an epilogue weighs more. Both rows are
+# persistent:
 
 # %%
 show_levers("hopper_short", lambda levers, *shape: time(levers | {"persistent"}, *shape))
@@ -306,7 +308,7 @@ show_levers("hopper_short", lambda levers, *shape: time(levers | {"persistent"},
 # counted as 0. Caches and the clock are not counted.
 #
 # **Multicast** gains nothing measurable, although a block of a 2×1 cluster loads 32 KiB from L2 in each step, instead
-# of 48.
+# of 48. Page 16 finds why.
 #
 # ## What to remember
 #

@@ -9,13 +9,13 @@
 # # 16 · A configuration for any shape
 #
 # With tiles of 128×256, notebook 15's kernel is level with cuBLAS at 4096³ and has little more than half its speed at
-# 1024³. *16 chosen* is the same kernel, with a configuration for each size. On an H200 it is ahead of cuBLAS, or at
-# most 2% behind, at every size of the figure.
+# 1024³. *16 chosen* is the same kernel, with a configuration for each size. On an H200 it is level with cuBLAS or
+# ahead of it at every size of the figure.
 #
 # > **After this page you can** count waves and bytes of a configuration, estimate its time from them, find from
 # > measurements where the estimate is wrong, and choose a configuration for a shape that has never been timed.
 # >
-# > **It takes** about 72 minutes, on any machine. With a Hopper GPU your choices are timed.
+# > **It takes** about 74 minutes, on any machine. With a Hopper GPU your choices are timed.
 
 # %%
 from contextlib import suppress
@@ -208,15 +208,15 @@ picture
 
 # %% [markdown]
 # The fit called the last term L2's bytes, but it behaves like the bytes that TMA writes into shared memory: a cluster
-# does not reduce them, and they delay the tensor cores. The 128 bytes per cycle limit at most what wgmma reads. With N
-# ≥ 64 that takes no longer than multiplying: there a formula needs no such limit.
+# does not reduce them, and they delay the tensor cores. If 128 bytes per cycle limit anything, it is what wgmma reads.
+# With N ≥ 64 that takes no longer than multiplying: there a formula needs no such limit.
 #
 # From N = 128 on, the course's `repaired` is within 15% of 98% of the dots. Below, it is within 15% of 64 of 119; 38
 # take 1.15 to 1.9 times as long as it says. Neither model says why.
 #
 # Neither was fitted to the 26 shapes of the next table. At each, at least 40 configurations that the course's chooser
-# nominated were timed. Each model orders 10 to 21 of them: those without ping-pong, longer K tiles or larger clusters.
-# *Loss*: how much slower the first, or the best of the first four, is than the fastest of these.
+# nominated were timed. Each model orders 10 to 21 of them; kernels with ping-pong, longer K tiles or larger clusters
+# are left out. *Loss*: how much slower the first, or the best of the first four, is than the fastest of these.
 
 # %%
 show_ranking({"the page's model": page, "repaired": partial(page, step=course.repaired_cycles)})
@@ -247,8 +247,8 @@ print(len(SPACE), "configurations")
 #
 # The check refuses a choice that takes about twice the best one's time by the course's own model. At seven shapes your
 # choice may cost at most 12% more than the course's by the repaired model. A Hopper GPU times five of them instead and
-# prints the one that is slowest beside cuBLAS. That one's fraction of cuBLAS's speed is divided by the
-# course's: 0.85 gives 1 point, 0.93 gives 2.
+# prints the one that is slowest beside cuBLAS. There your choice's speed over that of the course's choice
+# counts: 0.85 gives 1 point, 0.93 gives 2.
 
 
 # %%
@@ -276,9 +276,9 @@ with suppress(NotImplementedError):  # until you have written it
 # %% [markdown]
 # ## Rank, then measure
 #
-# On an H200 the course's answer to 16.2 is slower than cuBLAS at 768×1280×16384. Timing the first four nominees instead
-# of trusting the first cuts the loss of the page's model, at the 90th percentile, from 20.6% to 2.0%. So let a model
-# name a dozen, and a timing decide.
+# On an H200 the course's answer to 16.2 is slower than cuBLAS at 768×1280×16384, and no model tells you beforehand
+# where it is wrong. Timing its first four nominees cuts the loss even of the unrepaired model, at the 90th percentile,
+# from 20.6% to 2.0%. So let a model name a dozen, and a timing decide.
 #
 # **Exercise 16.3** (about 5 lines). Write `tuned(nominees, time)`, which returns the fastest of twelve nominees, even
 # where two differ by 1.5%. `time(nominee)` is the µs of one call. You may ask for at most ten of each nominee. Each
@@ -307,8 +307,8 @@ check("16.3", tuned)
 #
 # The course's own chooser (`tutorlib/kernels/hopper/choose.py`) has a model of the same kind, with more terms. Then
 # 1,600 small decision trees, trained on 3,120 other shapes, sort its first 24 again. At 84% of 76 held-out shapes the
-# model's first choice is within 3% of the fastest; with the trees, at 93%. On another H200 it was 71 and 88%: even two
-# GPUs of one kind do not agree on what is fastest.
+# model's first choice is within 3% of the fastest; with the trees, at 93%. On another H200 it was 71 and 88%. That is
+# near the most that one can ask: what was fastest on the first GPU is within 3% on the second at 69 of the 76.
 #
 # The next figure's H200 half has both; its H100 half and *16 chosen* in the first figure are older and have the model
 # alone. A's rows are a model's tokens.
@@ -348,8 +348,8 @@ show_figure("gemm_models")
 # <details><summary>2. 512×512×8192 has 8 tiles of 128×256 for 132 SMs. What are the two ways to occupy more SMs, and
 # what does each cost?</summary>
 #
-# Smaller tiles, which ask L2 for more bytes for each operation; or a cut along K, by split-K or stream-K, whose
-# accumulators have to be exchanged and added.
+# Smaller tiles, which write more bytes into shared memory for each operation; or a cut along K, by split-K or stream-K,
+# whose accumulators have to be exchanged and added.
 #
 # </details>
 #

@@ -17,19 +17,19 @@
 #
 # **No Blackwell GPU has run or timed this kernel**, because none was available when the course was made.
 #
-# - **Proved**: it compiles for sm_100a, without spills. Simulated, with edges in M, N and K, its C is right, and no
+# - **Checked**: it compiles for sm_100a, without spills. Simulated, with edges in M, N and K, its C is right, and no
 #   race, missing wait or deadlock is found.
-# - **Not proved**: any speed, orders of the warps other than the simulated one, and our reading of PTX's manual, on
+# - **Not checked**: any speed, orders of the warps other than the simulated one, and our reading of PTX's manual, on
 #   which the simulator and each ✓ rest.
 #
-# `check` compiles and simulates your code; on a B200 it also runs it. The problem is notebook 10's: C = A · Bᵀ,
+# `check` compiles and simulates your code; on a B200 it would also run it. The problem is notebook 10's: C = A · Bᵀ,
 # `gemm(a, b, c)`, bf16, accumulated in fp32.
 #
 # > **After this page you can** allocate tensor memory and say which warp may read which part of it, let warps wait for
 # > multiplications that one thread issued, say which fence orders two of its instructions, give six warps their roles
 # > in one kernel, and, after the appendix, let two blocks share a tile.
 # >
-# > **It takes** about 71 minutes, on any machine; its appendix about 16 more.
+# > **It takes** about 75 minutes, on any machine; its appendix about 16 more.
 
 # %%
 import cutlass
@@ -124,7 +124,8 @@ check("17.1", tensor_memory)
 
 # %% [markdown]
 # The colleague's warps read the address before the barrier, when warp 4 may not have written it. Warp 4 frees the
-# columns before the barrier, when other warps may still read them. The late relinquish only delays another block.
+# columns before the barrier, when other warps may still read them. The late relinquish only delays another block, where
+# one fits on the SM.
 #
 # ## tcgen05.mma
 #
@@ -137,7 +138,7 @@ check("17.1", tensor_memory)
 # ### Commit
 #
 # The instruction returns at once. `tcgen05.commit(barrier)` asks for one arrival at an mbarrier, to be made *when
-# everything that this thread has issued so far is complete*. The thread itself goes on.
+# all multiplications that this thread has issued so far are complete*. The thread itself goes on.
 #
 # Two roles wait for multiplications: the producer, before it overwrites the stage that they read, and the epilogue,
 # before it reads the accumulators. So the kernel has a ring of stages and a ring of accumulators, with two mbarriers
@@ -259,7 +260,7 @@ show_handover(1, 2)
 #
 # | first | then | ordered by |
 # |---|---|---|
-# | `tcgen05.mma` | `tcgen05.mma`, of the same thread | the order of issue |
+# | `tcgen05.mma` | `tcgen05.mma`, same thread, shape and accumulator | the order of issue |
 # | `tcgen05.mma` | `tcgen05.ld`, of any warp | a commit, a wait for its mbarrier, `fence::after` |
 # | `tcgen05.ld` | the use of its registers | `tcgen05.wait::ld` |
 # | `tcgen05.ld` | `tcgen05.mma` into the same columns | `wait::ld`, an arrival, a wait for it, `fence::after` |
@@ -276,9 +277,9 @@ show_handover(1, 2)
 # it: after it, the loads of all its lanes have ended, so one lane may arrive for them.
 #
 # Here is the loop of an epilogue warp. One lane of each warp frees the accumulator as soon as its last part is in
-# registers. The arrival goes to the `free` of block `steps.leader`, here the warp's own. A colleague tries variants:
-# `waits=False` drops `wait::ld`, `relaxed=True` makes the arrival relaxed, and `fences=True` puts a `fence::before`
-# ahead of it.
+# registers. The arrival goes to the `free` of block `steps.leader`, without a pair the warp's own. A colleague tries
+# variants: `waits=False` drops `wait::ld`, `relaxed=True` makes the arrival relaxed, and `fences=True` puts a
+# `fence::before` ahead of it.
 
 
 # %%

@@ -13,7 +13,7 @@
 # kernel compiles it. The cost of a later call depends on what you keep, and often exceeds the kernel's time.
 #
 # > **After this page you can** predict which calls recompile, cache compiled kernels under a key that is neither too
-# > coarse nor too fine, launch nearly as cheaply as PyTorch does, replay launches from a CUDA graph, and save kernels
+# > coarse nor too fine, launch about as cheaply as PyTorch does, replay launches from a CUDA graph, and save kernels
 # > for the next process and for other GPUs.
 # >
 # > **It takes** about 71 minutes, on any machine; its appendix about 31 more.
@@ -110,7 +110,8 @@ def double(x: cute.Tensor, y: cute.Tensor, stream: CUstream):
 # A direct call compiles exactly when its IR is new, so direct calls show what can share a compiled function.
 # `from_dlpack` makes a *static* layout: all sizes and strides are constants in the code. Two functions make them
 # *dynamic*, known only at run time: `mark_layout_dynamic` marks all sizes and strides, except for strides of 0 and 1;
-# `mark_compact_shape_dynamic(mode=m)` marks the size of one mode. **Predict** the number of compilations on each line.
+# `mark_compact_shape_dynamic(mode=m)` marks the size of one mode. **Predict** the number of compilations on each line;
+# all lines share one cache.
 
 
 # %%
@@ -243,12 +244,12 @@ if torch.cuda.is_available():
 # ## Saved for other processes and GPUs
 #
 # `export_to_c` writes a compiled function, host code and kernel, to an object file. Compiling needs no GPU, so one
-# machine can build kernels for all of your GPUs whose hosts have its CPU architecture. Name the **target**, and pass
-# stand-ins: `.fake()` of a tensor's specification, and `make_fake_stream()`.
+# machine can build kernels for all of your GPUs, if their hosts have the same CPU architecture. Name the **target**,
+# and pass stand-ins: `.fake()` of a tensor's specification, and `make_fake_stream()`.
 #
 # Several processes or threads may save at once, and any of them may be killed while it writes. So each saves under a
 # name of its own, which `mkstemp` finds, and renames the file: `os.replace` is atomic within a file system, so a file
-# with the final name is complete.
+# with the final name is complete. (`mkstemp` makes files that only their owner can read.)
 
 # %%
 import os
@@ -312,10 +313,10 @@ def captured(launches, x, y):
 # - `compile(x, y)` returns a function `launches(x, y, stream)`, which launches several kernels that read x and write y.
 #   It serves every x with the same key
 #
-# Compile once for each different key of the tensors that your kernels really read, and capture once for each dtype and
-# shape: a later call with an x of the same dtype and shape costs a copy and a replay, and launches and waits for
-# nothing. The caller's tensors are only read, and a replay must be right even after the caller has freed or changed
-# them.
+# Compile once for each key, of the caller's tensor or of the one that your kernels read: which? Capture once for each
+# dtype and shape (of one GPU): a later call with an x of the same dtype and shape costs a copy and a replay, and
+# launches and waits for nothing. The caller's tensors are only read, and a replay must be right even after the caller
+# has freed or changed them.
 #
 # The check needs no GPU: a stand-in for `torch.cuda` applies CUDA's rules to CPU tensors.
 

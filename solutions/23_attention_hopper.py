@@ -16,7 +16,7 @@
 # > **After this page you can** use the accumulators of one wgmma as an operand of the next, write an online softmax in
 # > registers, run a softmax under wgmmas in flight, and make two warpgroups take turns at the tensor cores.
 # >
-# > **It takes** about 72 minutes, on any machine; without a Hopper GPU the kernels are simulated.
+# > **It takes** about 75 minutes, on any machine; without a Hopper GPU the kernels are simulated.
 
 # %%
 import cutlass
@@ -58,8 +58,8 @@ print(f"S: {product:.0f} cycles, P V: {product:.0f}; softmax: exponentials {expo
 #
 # The charts show three blocks of keys, from the last to the first: S1 is S of keys 1, P1 is P V of keys 1. The rows
 # `wg 0` and `wg 1` are the warpgroups' softmaxes. All charts follow one rule: the tensor cores execute the group of
-# wgmmas that was issued first. Two groups issued at the same time alternate, and take twice as long; so do two
-# softmaxes at the same time. **Predict:** *together* starts once with both warpgroups in step, and once with
+# wgmmas that was issued first. Groups issued at the same time alternate and take twice as long. Softmaxes that overlap
+# run at half speed. **Predict:** *together* starts once with both warpgroups in step, and once with
 # warpgroup 1 a tick later. How many ticks does this one tick save?
 
 # %%
@@ -68,8 +68,8 @@ show_attention("together, in step", "together, apart", "turns for both")
 # %% [markdown]
 # In step, the tensor cores are idle during each softmax. A tick apart, one warpgroup multiplies during the other's
 # softmax, and 42 ticks become 27: that one tick saves 15. *turns for both* needs 26, although its warpgroups start at
-# once: their turns keep them apart. The model counts the units' work only, not the time in which a warpgroup issues,
-# waits, or rounds P.
+# once: their turns keep them apart. With the 32 blocks of 4,096 keys, the same rule gives 448, 259 and 258 ticks. The
+# model counts the units' work only, not the time in which a warpgroup issues, waits, or rounds P.
 #
 # You will write *turns for both*. The roles are those of notebook 15. The producer warp loads Q once, and K and V
 # into a ring of two stages each, in the order in which your step reads them: K of a block, then V of the block before.
@@ -101,7 +101,7 @@ show_source(by_row, p_operand)
 
 # %% [markdown]
 # V's rows are contiguous along head_dim, but P V sums over keys. Such an operand is **MN-major**, and Hopper's wgmma
-# reads it directly if it is bf16.
+# reads it directly if its elements have 16 bits.
 #
 # While a group of wgmmas is in flight, the threads may not write its operand in registers, nor read or write its
 # accumulators.
@@ -308,8 +308,8 @@ show_figure("attention_ladder")
 # one, it is between 1% slower and 6% faster at 128, and between 3% slower and 11% faster at 64. FlashAttention-3 was
 # not timed.
 #
-# How much did each **lever** bring, with a causal mask? Each row of the table adds one to the row above it, and *turns
-# for both* replaces *turns for S*. *few masks* masks only the blocks that need it, and *longest first* starts the tiles
+# How much did each **lever** bring, with a causal mask? Each row of the table adds one to the row above it; *turns for
+# both* replaces *turns for S*. *few masks* masks only the blocks that need it, and *longest first* starts the tiles
 # with the most keys first. In *hidden P V* a warpgroup issues S, waits for it, and issues P V, to run under the
 # softmax; in *turns for S*, the warpgroups take turns at issuing S. A gain within the noise is left blank. Your kernel
 # has the levers of the row *turns for both*; the check times it without the logarithms of the row sums, which the
@@ -320,11 +320,14 @@ show_figure("attention_ladder")
 show_levers("attention_levers")
 
 # %% [markdown]
-# *turns for both* brings most at head_dim 128, 7.2%, and *persistent* at 64, 10.5%.
+# *turns for both* brings most at head_dim 128, 7.2%, and *persistent* at 64, 10.5%. (At 64 the 8.2% of *turns for both*
+# are over *turns for S*, which had lost 4.4%; over *hidden P V* they are 3.5%.)
 #
-# At 128, *turns for both* is 7.5% faster than *longest first*, whose step is still *together*. In the charts it is 62%
-# faster than *together* in step, and 4% faster than *together* apart. How far apart the warpgroups are without turns,
-# and why *hidden P V* gains at 64 only and *turns for S* loses there, is not known.
+# At 128, *turns for both* is 7.5% faster than the row *longest first*, whose step is still *together*. With 32 blocks
+# of keys, the charts' rule promises 74% over *together* in step and 0.4% over *together* apart. So without turns the
+# warpgroups were apart most of the time, if the rule holds. At 64 the products take half as long, 512 cycles for a
+# block of keys, and the softmax 736: it is the limit then. Why *hidden P V* gains only there, and *turns for S* loses,
+# is not known.
 #
 # ## What to remember
 #
@@ -332,8 +335,8 @@ show_levers("attention_levers")
 #   registers is in use until its group is complete, like a stage of shared memory.
 # - Each group of wgmmas frees different resources. Issue the group that the next computation needs first, and wait for
 #   that group only.
-# - At head_dim 128, exponentials take half as many cycles as the GEMMs. One warpgroup computes S during the other's
-#   softmax only while the two are apart. Turns keep them apart.
+# - At head_dim 128, exponentials take half as many cycles as the GEMMs. The tensor cores work through one warpgroup's
+#   softmax only if the other's wgmmas are in flight then. Turns keep the two apart.
 #
 # This is the last page. Next: [the contents](contents.ipynb), for pages that you skipped.
 #

@@ -9,7 +9,7 @@
 #
 # Linux, WSL or a Linux container on a Mac is enough: the course simulates every kernel, and reports wrong
 # results and races. Measuring speed needs an NVIDIA GPU, sm_80 (Ampere) or newer; sm_90 is Hopper, sm_100 Blackwell.
-# Times are estimates without the appendices; allow a fifth more.
+# Times are estimates without the appendices; allow a tenth more.
 #
 # Run the two cells below (click one, then press Shift-Enter). The first shows the speeds of the course's GEMMs of
 # square matrices on an H200, over cuBLAS's. With `mma.sync` they reach 0.35 to 0.69. With Hopper's WGMMA, page 15's has
