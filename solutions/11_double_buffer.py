@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 71
+#     minutes: 74
 #     summary: The next tile travels while this one is multiplied; then the same again, in registers.
 # ---
 

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 74
+#     minutes: 75
 #     appendix: 15
 #     summary: A main loop for any number of stages, what a stage costs and where it pays, and a column-major A.
 # ---

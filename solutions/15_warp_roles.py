@@ -1,8 +1,8 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 72
-#     appendix: 35
+#     minutes: 74
+#     appendix: 40
 #     summary: Warps with roles, persistent blocks, clusters and stream-K, counted, written and measured beside cuBLAS.
 # ---
 

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 72
+#     minutes: 74
 #     summary: Counts and a model of the time that choose a GEMM's configuration for any shape, beside cuBLAS and QuACK.
 # ---
 

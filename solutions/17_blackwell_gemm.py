@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 71
+#     minutes: 75
 #     appendix: 16
 #     summary: Tensor memory, one thread that multiplies, six warps, pairs of blocks. Never run on a Blackwell.
 # ---
