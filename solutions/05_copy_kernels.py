@@ -46,7 +46,8 @@ def grid_for(tensor, tile=TILE):
 #
 # In rung 1, thread *t* copies row *t* of the tile, from left to right. An access of its warp touches 32 elements that
 # are a whole row apart in memory. So it requests 32 **sectors**, aligned pieces of 32 bytes, where 2 could hold its 64
-# bytes. In notebook 02, a copy of fp32 down columns, with 8 times the sectors that it needs, had 0.13 of torch's speed.
+# bytes. We do not time it: notebook 02's copy down columns, with 8 times the sectors that it needs, had 0.13 of torch's
+# speed.
 #
 # **Exercise 05.1** (about 6 lines). Write rung 2, which touches only the sectors it needs: 2 for each access of a warp.
 # It has the same threads and tile, and loads and stores only elements that exist. Its loop is over
@@ -86,7 +87,7 @@ check("05.1", coalesced)
 #
 # By **Little's law**, bandwidth = bytes in flight / latency. To see it, change nothing but the bytes in flight: one
 # block on each SM copies in steps, and in each step a thread issues four loads of 16 bytes and stores what they bring.
-# So a step takes a latency, and the time to issue its instructions. The cell lists blocks of 32 to 1,024 threads, and
+# So a step lasts one latency plus the time to issue its instructions. The cell lists blocks of 32 to 1,024 threads, and
 # counts reads only. **Predict:** when memory delivers all it can, and you double the bytes in flight, what becomes of
 # the latency?
 
@@ -109,8 +110,8 @@ for swept in all_sweep_results("copy_in_flight"):
 # twice the bytes take twice as long. Little's law above takes the first row's step, when memory is almost idle. Under
 # load requests wait for each other and steps grow, so the knee lies at three times Little's 8 KiB.
 #
-# Rung 2 fits: with 4 KiB on each of 132 SMs, 1.07 TB/s mean 0.50 µs for a load. (A step of the row *4 KiB* takes
-# 0.64 µs: it also issues four loads and stores what they bring.)
+# Rung 2, with at most 4 KiB in flight, reads 1.07 TB/s: somewhat more than this kernel in its row *4 KiB*, whose step
+# has four loads, four stores and a loop in it, and half of what memory delivers.
 #
 # ## Rung 3: 128 bits at a time
 #
@@ -118,8 +119,8 @@ for swept in all_sweep_results("copy_in_flight"):
 # its loads before the first store**; the tile is 64×128; and 256 threads share it.
 #
 # In CuTe this is a `TiledCopy`: one copy instruction, wrapped as a **copy atom** and laid out over threads and values.
-# `threads` arranges the threads over the tile, as a matrix of thread numbers; `values` arranges the elements that each
-# takes at once. For bf16 and the tile of 64×128, a vector has 8 elements, and 16 threads side by side cover a row.
+# One layout arranges the threads over the tile, as a matrix of thread numbers; the other, the elements that each takes
+# at once. For bf16 and the tile of 64×128, a vector has 8 elements, and 16 threads side by side cover a row.
 #
 # - `mine = tiled.get_slice(thread)` is one thread's view. `mine.partition_S(t)` and `mine.partition_D(t)` give its part
 #   of a source and of a destination, as a tensor of shape (vector, repetitions down, repetitions across).
@@ -201,8 +202,8 @@ show_mbarrier(1, [("arrive", 16384), ("bytes", 4096), ("bytes", 8192), ("bytes",
 
 # %% [markdown]
 # `make_tiled_tma_atom` makes the descriptor. It returns a copy atom that holds it, and, in place of `src`, a tensor of
-# *coordinates*, which `local_tile` cuts as it cuts memory. `cpasync.tma_partition` regroups tile and matrix as
-# the atom takes them: one mode for a whole tile, one for the tile's number.
+# *coordinates*, which `local_tile` cuts as it cuts memory. `cpasync.tma_partition` reshapes both to two
+# modes: the elements of one tile, and the tile's number.
 #
 # The pieces, not in order (without a prefix they are in `cute.arch`):
 #
@@ -288,8 +289,9 @@ def tma(src: cute.Tensor, dst: cute.Tensor):
 check("05.2", tma)
 
 # %% [markdown]
-# This copy is a few percent slower than rung 3; we did not look for the reason. What TMA buys is not speed here: one
-# thread moves a tile without registers or addresses of its own, and the others are free to compute (notebook 14).
+# This copy is a few percent slower than rung 3, perhaps because its loads and stores take turns in one buffer. What TMA
+# buys is not speed here: one thread moves a tile without registers or addresses of its own, and the others are free to
+# compute (notebook 14).
 #
 # ## A transpose of your own
 #

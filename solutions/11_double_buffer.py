@@ -49,8 +49,8 @@ show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=8, bloc
 # A load may overwrite a buffer only after *all* threads of the block have read it, so a barrier must come between. With
 # **two barriers a tile** (upper picture), one says that the tile has arrived. The other, after the arithmetic, says
 # that its buffer is free, and the next load into it is issued at once. With **one barrier a tile** (lower picture), a
-# load is issued after the barrier that says that a tile has arrived. For one block that is slower; two blocks on an SM
-# reach 3 ticks a tile with either, and a barrier, which the picture leaves out, takes time, too:
+# load is issued after the barrier that says that a tile has arrived. One block alone is slower
+# that way: 6 ticks a tile, not 4.5. Two blocks on an SM reach 3 either way, and save a barrier:
 
 # %%
 show_timeline(*(Timeline(2, latency=4, transfer=2, compute=3, tiles=6, at_once=at_once) for at_once in (True, False)))

@@ -207,22 +207,23 @@ show_periods(period)
 # *Measured*: from the first column's time, subtract 13,800 cycles for launch, prologue and epilogue, and divide by the
 # number of K tiles. Notebook 11's three-buffer kernel gives the 13,800: its total, less 64 times its K tile. (Notebook
 # 11 timed 132 blocks, not 64: 1,676 cycles with two stages, 987 with three.) For K tiles of 64 the count is within 8%.
-# For those of 32 it is 11% high with two stages and 11% to 16% low with more. No constant for each K tile would mend
-# both, and we do not know the cause.
+# For those of 32 it is 11% high with two stages and 11% to 16% low with more. Adding the same cycles to every K tile
+# cannot mend both, and we do not know the cause.
 #
 # In the second column K = 256 is only four K tiles of 64. Two stages load one of the four before the loop, three load
 # two: the third gains 8% even beside another block. The fourth leaves one block on an SM where there were two.
 #
-# Now change the tile, at 4096³. Blocks run in raster order; those of 64×64×64, in groups of 8 rows. Which rows gain
-# from a third stage?
+# Now change the tile, at 4096³. Blocks run in raster order, except those of 64×64×64, which run in groups of 8 rows.
+# Which rows gain from a third stage?
 
 # %%
 show_figure("gemm_stages")
 
 # %% [markdown]
 # With K = 32 the third stage gains 25% where two blocks share an SM, and 46% where one is alone. With K = 64 only the
-# lone block of 128×256×64 gains much, 14%. The two small tiles gain 1% or nothing: with two stages, 6 and 4 blocks on
-# an SM keep as many tiles in flight.
+# lone block of 128×256×64 gains much, 14%. The two small tiles gain 1% or nothing: with two stages their 6
+# and 4 blocks already keep 6 and 4 tiles in flight. And 128×128×64, the row that we began with? Its two blocks took
+# 973 cycles a K tile in notebook 11, where the arithmetic alone takes 925: a third stage had 5% to win.
 #
 # The framed box, four stages of 128×256×32, is `course.TUNED`, 3% faster than two stages of 128×128×64. cuBLAS is
 # faster still, by Hopper's instructions (notebook 14).

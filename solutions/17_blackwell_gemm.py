@@ -17,10 +17,10 @@
 #
 # **No Blackwell GPU has run or timed this kernel**, because none was available when the course was made.
 #
-# - **Checked**: it compiles for sm_100a, without spills. Simulated, with edges in M, N and K, its C is right, and no
-#   race, missing wait or deadlock is found.
-# - **Not checked**: any speed, orders of the warps other than the simulated one, and our reading of PTX's manual, on
-#   which the simulator and each ✓ rest.
+# - **Checked**: it compiles for sm_100a, without spills. Simulated, with edges in M, N and K, its C is right, and the
+#   simulator finds no race, no missing wait for an mbarrier or for `tcgen05.ld`, and no deadlock.
+# - **Not checked**: any speed, orders of the warps other than the simulated one, `fence::after`, and our reading of
+#   PTX's manual, on which the simulator and each ✓ rest.
 #
 # `check` compiles and simulates your code; on a B200 it would also run it. The problem is notebook 10's: C = A · Bᵀ,
 # `gemm(a, b, c)`, bf16, accumulated in fp32.
@@ -75,7 +75,7 @@ show_blackwell()
 # | `retrieve_tmem_ptr(Float32, 16, address)` | any warp | reads the location: a pointer to fp32, aligned to 16 bytes |
 # | `dealloc_tmem(pointer, columns)` | one warp | frees the columns |
 #
-# All six warps call a colleague's `allocate` before their work, and `release` after it:
+# In a colleague's kernel all six warps call `allocate` before their work, and `release` after it:
 #
 # ```python
 # def allocate(warp, columns, address):
@@ -133,7 +133,13 @@ check("17.1", tensor_memory)
 # most 128, in a pair of blocks 256, and N at most 256 ([Matrix
 # Shape](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-matrix-shape)). So a K tile of 64 takes four.
 # The operands are descriptors of shared memory, as on Hopper, and the accumulators an address in tensor memory. The
-# first instruction of a tile overwrites what the last tile left there, instead of adding to it.
+# first instruction of a tile overwrites what the last tile left there, instead of adding to it:
+#
+# ```python
+# for k_block in cutlass.range_constexpr(cute.size(tCrA, mode=[2])):  # tCrA, tCrB: descriptors, (1, 1, K blocks)
+#     tiled_mma.set(tcgen05.Field.ACCUMULATE, k_block > 0 or not first)
+#     cute.gemm(tiled_mma, acc, tCrA[None, None, k_block], tCrB[None, None, k_block], acc)
+# ```
 #
 # ### Commit
 #
@@ -242,11 +248,13 @@ check("17.3", multiply)
 #
 # ### The epilogue
 #
-# An epilogue warp reads its 32 lanes in parts of 64 columns. `steps.read` is one `tcgen05.ld`: each thread gets 64
-# accumulators of one row of C. The load is asynchronous, too: the registers are valid after `tcgen05.wait::ld`, which
-# CuTe calls `cute.arch.fence_view_async_tmem_load()`. `steps.write` is notebook 14's epilogue with two boxes in turns.
+# An epilogue warp reads its 32 lanes in parts of 64 columns. `steps.read` is one `tcgen05.ld.32x32b.x64`: 32 lanes
+# times 64 columns of 32 bits, so each thread gets 64 accumulators of one row of C, in 64 registers. The load is
+# asynchronous, too: the registers are valid after `tcgen05.wait::ld`, which CuTe calls
+# `cute.arch.fence_view_async_tmem_load()`. `steps.write` is notebook 14's epilogue with two boxes in turns.
 #
-# Compare one accumulator with two, for three tiles of four K tiles:
+# Compare one accumulator with two, for three tiles of four K tiles. A color is a tile; a number is a K tile, in the
+# epilogue's row a part:
 
 # %%
 show_handover(1, 2)
@@ -274,12 +282,12 @@ show_handover(1, 2)
 # The arrival must *release* what came before it, as CuTe's does by default. A relaxed arrival orders no other access:
 # in PTX's example `tcgen05.fence::before_thread_sync`, `fence::before` for short, comes ahead of it and releases. By
 # our reading of PTX neither replaces `wait::ld`, the only instruction that ends a `tcgen05.ld`. The whole warp executes
-# it: after it, the loads of all its lanes have ended, so one lane may arrive for them.
+# it, for the loads of all its lanes, so one lane may arrive for them.
 #
 # Here is the loop of an epilogue warp. One lane of each warp frees the accumulator as soon as its last part is in
-# registers. The arrival goes to the `free` of block `steps.leader`, without a pair the warp's own. A colleague tries
-# variants: `waits=False` drops `wait::ld`, `relaxed=True` makes the arrival relaxed, and `fences=True` puts a
-# `fence::before` ahead of it.
+# registers. The arrival goes to the `free` of block `steps.leader`; without a pair that is the warp's own block. A
+# colleague tries variants: `waits=False` drops `wait::ld`, `relaxed=True` makes the arrival relaxed, and `fences=True`
+# puts a `fence::before` ahead of it.
 
 
 # %%
@@ -460,8 +468,13 @@ show_pair()
 
 # %% [markdown]
 # Each block loads its own rows of A and *half* of B. One thread issues a 256×256×16 multiplication, and both SMs'
-# tensor cores execute it, each for its own rows of C, which are in its own tensor memory. A stage is smaller, so more
-# stages fit beside two boxes of C for each warp, 32 KiB, and about 1 KiB for alignment and mbarriers:
+# tensor cores execute it, each for its own rows of C, which are in its own tensor memory.
+#
+# Why? Twice Hopper's rate is 8,192 operations per cycle for an SM, so a K tile of 128×256×64 takes 512 cycles. In that
+# time a block alone needs 48 KiB from L2, 96 bytes per cycle, and a block of a pair 32 KiB, 64 bytes per cycle. (On an
+# H200, notebook 11 measured 593 cycles for 32 KiB: 55 bytes per cycle.) Nobody has measured this kernel; but by this
+# count, it needs the pair. A stage is smaller, too, so more stages fit beside two boxes of C for each warp, 32 KiB, and
+# about 1 KiB for alignment and mbarriers:
 
 # %%
 for pair in (False, True):
@@ -511,7 +524,8 @@ check("17.5", pair_multiply)
 
 # %% [markdown]
 # With the mask, the commit to `empty` arrives in both blocks when the multiplication, which runs on both SMs, is
-# complete. That protects block 1's stage. Without the mask on `ready`, block 1's epilogue would wait forever.
+# complete. That protects block 1's stage. Without the mask, block 1's producer would wait forever once its stages are
+# full. Without the mask on `ready`, block 1's epilogue would wait forever.
 #
 # ### A pair's kernel
 #

@@ -249,7 +249,8 @@ if torch.cuda.is_available():
 #
 # Several processes or threads may save at once, and any of them may be killed while it writes. So each saves under a
 # name of its own, which `mkstemp` finds, and renames the file: `os.replace` is atomic within a file system, so a file
-# with the final name is complete. (`mkstemp` makes files that only their owner can read.)
+# with the final name is complete. (`mkstemp` makes files that only their owner can read: if others run them, `os.chmod`
+# before the rename.)
 
 # %%
 import os
@@ -277,15 +278,21 @@ with tempfile.TemporaryDirectory() as folder:
 # Machine code for sm_80 runs on GPUs of compute capability 8.x. A target with an `a` has instructions that only this
 # architecture offers (`wgmma` on sm_90a, `tcgen05` on sm_100a), and its code runs on no other.
 #
-# A process on a GPU of the target loads it by `cute.runtime.load_module(path, enable_tvm_ffi=True)["double"]`. The
-# file's name should encode the whole key plus the versions of the DSL and of your source: nothing else detects a stale
-# file. Load and call each kernel once before the service takes requests.
+# A process on a GPU of the target loads the file, and passes a stream, since `save` promised one:
+#
+# ```python
+# double = cute.runtime.load_module("double.sm_90a.o", enable_tvm_ffi=True)["double"]
+# double(x, y, CUstream(torch.cuda.current_stream().cuda_stream))
+# ```
+#
+# The file's name should encode the whole key plus the versions of the DSL and of your source: nothing else detects a
+# stale file. Load and call each kernel once before the service takes requests.
 #
 # ## Replaying launches
 #
 # A **CUDA graph** holds launches, and one driver call **replays** them all. You fill it by a **capture**: the driver
 # records the work that you put on the current stream, and runs none of it. A kernel's first launch loads it, which a
-# capture does not allow, so this function launches once before:
+# capture does not allow, so `captured` launches once first:
 
 
 # %%

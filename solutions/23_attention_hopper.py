@@ -35,7 +35,8 @@ from tutorlib.kernels.attention import (
 # A thread block of the kernel has 128 queries, 64 for each of two consumer warpgroups. It walks over the keys, 128 at a
 # time: a **block of keys**, the kernel's `n_block`. For each one, a warpgroup computes S = Q Kᵀ, a tile of 64×128
 # scores, then P, their exponentials, then O += P V. Exponentials have a unit of their own; row maxima, row sums and
-# scaling use the fp32 units. For one warpgroup and one block of keys:
+# scaling use the fp32 units. A warpgroup needs one after the other, so their times add up. For one warpgroup and one
+# block of keys:
 
 # %%
 HEAD_DIM, ROWS, KEYS = 128, 64, 128
@@ -60,14 +61,14 @@ print(f"S: {product:.0f} cycles, P V: {product:.0f}; softmax: exponentials {expo
 # `wg 0` and `wg 1` are the warpgroups' softmaxes. All charts follow one rule: the tensor cores execute the group of
 # wgmmas that was issued first. Groups issued at the same time alternate and take twice as long. Softmaxes that overlap
 # run at half speed. **Predict:** *together* starts once with both warpgroups in step, and once with
-# warpgroup 1 a tick later. How many ticks does this one tick save?
+# warpgroup 1 a tick later. How many ticks does this delay save?
 
 # %%
 show_attention("together, in step", "together, apart", "turns for both")
 
 # %% [markdown]
 # In step, the tensor cores are idle during each softmax. A tick apart, one warpgroup multiplies during the other's
-# softmax, and 42 ticks become 27: that one tick saves 15. *turns for both* needs 26, although its warpgroups start at
+# softmax, and 42 ticks become 27: the delay saves 15. *turns for both* needs 26, although its warpgroups start at
 # once: their turns keep them apart. With the 32 blocks of 4,096 keys, the same rule gives 448, 259 and 258 ticks. The
 # model counts the units' work only, not the time in which a warpgroup issues, waits, or rounds P.
 #
@@ -169,7 +170,7 @@ check("23.1", softmax_step)
 # `me.tOrO` its O. A step begins with P of the block before in `me.tOrP`, and ends with P of its own block there.
 #
 # Two **named barriers** make the warpgroups take turns: barrier `TURN_BARRIER` + g admits warpgroup g. It completes
-# when `number_of_threads` threads have arrived, those that wait included. Here are the step of *together*, and turns:
+# when `number_of_threads` threads have arrived, counting those that wait. Here are the step of *together*, and turns:
 
 # %%
 show_source(step_together, take_turn, pass_turn)
@@ -324,10 +325,11 @@ show_levers("attention_levers")
 # are over *turns for S*, which had lost 4.4%; over *hidden P V* they are 3.5%.)
 #
 # At 128, *turns for both* is 7.5% faster than the row *longest first*, whose step is still *together*. With 32 blocks
-# of keys, the charts' rule promises 74% over *together* in step and 0.4% over *together* apart. So without turns the
-# warpgroups were apart most of the time, if the rule holds. At 64 the products take half as long, 512 cycles for a
-# block of keys, and the softmax 736: it is the limit then. Why *hidden P V* gains only there, and *turns for S* loses,
-# is not known.
+# of keys, the charts' rule promises 74% over *together* in step and 0.4% over *together* apart: it does not explain
+# 7.5%. It also leaves the tensor cores idle in 2 of 258 ticks only, and the kernel reaches 66% of the datasheet's 989
+# TFLOP/s. Part of that is the clock under load: cuBLAS reaches 81% at 4096³ (notebook 14). At 64 the products take half
+# as long, 512 cycles for a block of keys, and the softmax 736: it is the limit then. Why *hidden P V* gains only there,
+# and *turns for S* loses, is not known.
 #
 # ## What to remember
 #

@@ -9,12 +9,12 @@
 #
 # Linux, WSL or a Linux container on a Mac is enough: the course simulates every kernel, and reports wrong
 # results and races. Measuring speed needs an NVIDIA GPU, sm_80 (Ampere) or newer; sm_90 is Hopper, sm_100 Blackwell.
-# Times are estimates without the appendices; allow a tenth more.
+# Times are estimates; allow a tenth more, and two hours for the appendices.
 #
 # Run the two cells below (click one, then press Shift-Enter). The first shows the speeds of the course's GEMMs of
-# square matrices on an H200, over cuBLAS's. With `mma.sync` they reach 0.35 to 0.69. With Hopper's WGMMA, page 15's has
-# 0.56 to 0.78 up to 1536 and at 3072, else 1.00 to 1.03; page 16's is ahead, or at most 2% behind, at every size.
-# The second cell shows your points and what this machine can grade.
+# square matrices on an H200, over cuBLAS's. With `mma.sync` they reach 0.35 to 0.66. With Hopper's WGMMA, page 15's has
+# 0.56 to 0.78 up to 1536 and at 3072, else 1.00 to 1.03; page 16's chooser, with one configuration for each size, is
+# ahead, or at most 2% behind. The second cell lists the pages, with your points and those that need a GPU.
 
 # %%
 from tutorlib import show_figure

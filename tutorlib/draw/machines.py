@@ -192,7 +192,7 @@ def show_mbarrier(count: int, events: Sequence[tuple[str, int]]) -> Picture:
         for number, row in enumerate(labels)
     ]
     flips = {n: 2.5 for n in range(1, len(columns)) if columns[n][2] != columns[n - 1][2]}
-    title = "an mbarrier after each event; the thick line is the end of a phase"
+    title = "an mbarrier after each event; the thick vertical line ends a phase"
     return figure([CellGrid(title, labels, colors, rows, names, {3: 2.0}, flips)], largest=64)
 
 

@@ -6,7 +6,7 @@ CATEGORIES = ("#77AADD", "#EEDD88", "#EE8866", "#99DDFF", "#BBCC33", "#FFAABB", 
 # One color for each rung of the GEMM ladder, in all figures: Tol's "bright" scheme for lines on white (figure 1),
 # without its yellow and gray, which a projector loses, and six of his "muted" and "vibrant" colors.
 LINES = (
-    *("#66CCEE", "#4477AA", "#228833", "#EE6677", "#AA3377", "#999933"),
+    *("#66CCEE", "#4477AA", "#228833", "#EE6677", "#AA3377"),
     *("#EE7733", "#009988", "#332288", "#CC3311", "#882255", "#0077BB"),
 )
 SHADES = ("#9AA5B1", "#5F6C7B", "#A0522D", "#C3A374")  # shapes and orders: no rung of the ladder has these

@@ -28,7 +28,7 @@ FAMILIES: dict[str, Callable[[str], bool]] = {  # a rung's title begins with its
 CHOSEN = "16 chosen"
 IN_BRIEF = {  # a rung → its label in README
     "10 one buffer": "page 10: one buffer",
-    "13 loads spread": "page 13: loads spread",
+    "13 tuned": "page 13: tuned",
     "15 zigzag, polling": "page 15: warp roles",
     CHOSEN: "page 16: chosen for each size",
 }
@@ -73,12 +73,12 @@ def gemm_ladder(everything: Sequence[SweepResults] | None = None, rungs: Sequenc
 def ladder_in_brief() -> Figure:
     """README's figure: two rungs of each family, on the GPU swept last. Raises NoData."""
     swept = with_newer(max(all_sweep_results("gemm_rungs"), key=lambda swept: swept.date))
+    shown = [point for point in swept.points if point.name in IN_BRIEF]
     figure = Figure(figsize=(13, 4.4), layout="constrained")
     for axes, (family, belongs) in zip(figure.subplots(1, 2, sharey=True), FAMILIES.items(), strict=True):
-        shown = tuple(point for point in swept.points if point.name in IN_BRIEF and belongs(point.name))
-        draw_ratios(axes, replace(swept, points=shown))
+        draw_ratios(axes, replace(swept, points=tuple(point for point in shown if belongs(point.name))))
         axes.set_title(f"{swept.gpu}, bf16, {family}", loc="left", color=INK)
-        axes.set_ylim(0, 1.12)
+        axes.set_ylim(0, 1.05 * max(point.measurement.ratio for point in shown))
         baseline = f"{swept.baseline} = 1" if family == "mma.sync" else "_"  # one label for both panels
         for line in axes.get_lines():
             line.set_label(IN_BRIEF.get(str(line.get_label()), baseline))

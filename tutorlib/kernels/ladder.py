@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.gemm import Order, in_eights, make_gemm
-from tutorlib.kernels.ampere.main_loops import LONG, TUNED, loads_spread, multistage, single_buffer
+from tutorlib.kernels.ampere.main_loops import TUNED, multistage, single_buffer
 from tutorlib.kernels.ampere.thread_share import MainLoop
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.first import make_first_gemm
@@ -48,7 +48,6 @@ AMPERE_RUNGS = (
     on_ampere("12", "grid swizzle", GemmConfig(stages=2), multistage),
     on_ampere("13", "three stages", GemmConfig(stages=3), multistage),
     on_ampere("13", "tuned", TUNED, multistage),
-    on_ampere("13", "loads spread", LONG, loads_spread),
 )
 HOPPER_RUNGS = (
     Rung("14", "plain", host=make_first_gemm()),

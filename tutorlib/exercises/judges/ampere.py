@@ -8,7 +8,7 @@ from tutorlib.checking.part import Filled, HostFunction
 if TYPE_CHECKING:
     from tutorlib.models.l2 import Order
 
-COURSE_LOOPS = of_course("ampere.main_loops", "single_buffer", "multistage", "loads_spread")
+COURSE_LOOPS = of_course("ampere.main_loops", "single_buffer", "multistage")
 
 
 def ampere(filled: Filled, order: "Order | None" = None, **settings: Any) -> HostFunction:
