@@ -50,7 +50,8 @@ show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=8, bloc
 # **two barriers a tile** (upper picture), one says that the tile has arrived. The other, after the arithmetic, says
 # that its buffer is free, and the next load into it is issued at once. With **one barrier a tile** (lower picture), a
 # load is issued after the barrier that says that a tile has arrived. One block alone is slower
-# that way: 6 ticks a tile, not 4.5. Two blocks on an SM reach 3 either way, and save a barrier:
+# that way: 6 ticks a tile, not 4.5. By the next formula, two blocks on an SM reach 3 either way, so
+# the second barrier buys nothing:
 
 # %%
 show_timeline(*(Timeline(2, latency=4, transfer=2, compute=3, tiles=6, at_once=at_once) for at_once in (True, False)))
@@ -176,7 +177,8 @@ check("11.3", register_pipeline)
 # Within a tile the compiler may move a fetch ahead. Across the barrier it may not: that fetch is yours to place.
 #
 # Each kernel is timed in turns with cuBLAS. *gain* compares these ratios, whose spread within a run is ±. 10.4's blocks
-# run row by row, the others down C's columns. The next section compares the loops alone.
+# run row by row, the others down C's columns. (The µs also hold what the GPU's clock did between the rows: cuBLAS took
+# some 3% longer beside 10.4.) The next section compares the loops alone.
 
 # %%
 show_ladder("10.4", "11.2", "11.3")
@@ -195,8 +197,8 @@ show_ladder("10.4", "11.2", "11.3")
 #
 # Beside copies the arithmetic takes longer, 962 cycles instead of 770 for 11.3 alone on an SM. A likely cause is shared
 # memory, which serves both. So the next table's *arithmetic* is measured, too, with loops that copy but never wait for
-# the copies. For 10.2 with two blocks it is 11.3's, which fetches ahead as 10.2's machine code does; with one block
-# it is 770, since 10.2 never copies while it multiplies.
+# the copies. 10.2 has no such loop. With two blocks it gets 11.3's value, since its machine code fetches ahead, too;
+# with one block it gets 770, since no copy runs beside its arithmetic.
 #
 # The cell calls your `period` for 10.2 and 11.3 with one block on an SM and with two, which is all that their registers
 # allow, and for 11.2 with three. 11.3 waits for a tile, multiplies one more K block, and then issues the next load, so
@@ -209,13 +211,14 @@ with suppress(NotImplementedError):  # until you have written period
 limits
 
 # %% [markdown]
-# `period`, the largest of a row's three limits, is within 5% of the measured cycles. The first three rows test it; in
-# the last two it is the measured arithmetic.
+# `period`, the largest of a row's three limits, is within 5% of the measured cycles. Only the first three rows test the
+# model: in the last two, `period` returns the measured arithmetic.
 #
 # In the first picture latency + transfer is twice the arithmetic, so a second buffer turns (6 + 3) / 2 ticks into 3:
 # ×1.5. Here a load's 1,356 cycles are less than twice the arithmetic's 925: two blocks of 10.2 need (1,356 + 925) / 2 =
 # 1,141 cycles for a tile. With a second buffer the arithmetic is the limit: 11.3's 925 cycles promise ×1.23, and ×1.17
-# was measured. 11.2 fetches each K block only when it needs it. Its 1,016 cycles promise ×1.12, and ×1.10 was measured.
+# was measured. 11.2 fetches each K block only when it needs it. We do not know why the compiler moves 10.2's fetches
+# and not these. Its 1,016 cycles promise ×1.12, and ×1.10 was measured.
 #
 # ## Your kernel
 #

@@ -60,8 +60,8 @@ pandas.DataFrame.from_dict(rows, orient="index")
 # %% [markdown]
 # The percentage is the largest share of the time in which the tensor cores can do useful work.
 #
-# A cluster must fit into one GPC, and the GPCs of an H200 have unequal numbers of SMs. So it holds only 30 clusters of
-# four blocks, not 33 (`Sm().at_once(4)`).
+# A cluster must fit into one GPC, and the GPCs of an H200 have unequal numbers of SMs. So the GPU holds only 30
+# clusters of four blocks, not 33 (`Sm().at_once(4)`).
 #
 # Two ways use idle SMs. Notebook 15's **stream-K** cuts the line of all K tiles into equal shares. With **split-K** the
 # blocks of one cluster share a tile's K and add their accumulators through distributed shared memory.
@@ -223,7 +223,8 @@ picture
 show_ranking({"the page's model": page, "repaired": partial(page, step=course.repaired_cycles)})
 
 # %% [markdown]
-# The nominees may favor `repaired`: the model that nominated them has its terms.
+# These configurations are few, and chosen by a model that has `repaired`'s terms. So the table compares two models; it
+# does not say how well one of them chooses among all.
 #
 # ## Choose
 #
@@ -309,8 +310,8 @@ check("16.3", tuned)
 #
 # The course's own chooser (`tutorlib/kernels/hopper/choose.py`) has a model of the same kind, with more terms. Then
 # 1,600 small decision trees, trained on 3,120 other shapes, sort its first 24 again. At 84% of 76 held-out shapes the
-# model's first choice is within 3% of the fastest; with the trees, at 93%. On another H200 it was 71 and 88%. That is
-# near the most that one can ask: what was fastest on the first GPU is within 3% on the second at 69 of the 76.
+# model's first choice is within 3% of the fastest; with the trees, at 93%. On another H200 it was 71 and 88%. Even
+# the first GPU's fastest is within 3% on the second at 69 of the 76.
 #
 # The next figure's H200 half has both; its H100 half and *16 chosen* in the first figure are older and have the model
 # alone. A's rows are a model's tokens.

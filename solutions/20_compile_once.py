@@ -45,7 +45,7 @@ show_launches(
 )
 
 # %% [markdown]
-# Host time is hidden as long as each kernel runs longer than its launch takes. A 5 µs kernel whose launch takes 45 µs
+# Host time is hidden if each kernel runs longer than its launch takes. A 5 µs kernel whose launch takes 45 µs
 # leaves the GPU idle for 40 of every 45 µs.
 #
 # ## Ways to call a kernel
@@ -320,10 +320,10 @@ def captured(launches, x, y):
 # - `compile(x, y)` returns a function `launches(x, y, stream)`, which launches several kernels that read x and write y.
 #   It serves every x with the same key
 #
-# Compile once for each key, of the caller's tensor or of the one that your kernels read: which? Capture once for each
-# dtype and shape (of one GPU): a later call with an x of the same dtype and shape costs a copy and a replay, and
-# launches and waits for nothing. The caller's tensors are only read, and a replay must be right even after the caller
-# has freed or changed them.
+# Compile once for each key. Whose: the caller's tensor's, or that of the tensor that your kernels read? Capture once
+# for each dtype and shape (of one GPU): a later call with an x of the same dtype and shape costs a copy and a replay,
+# and launches and waits for nothing. The caller's tensors are only read, and a replay must be right even after the
+# caller has freed or changed them.
 #
 # The check needs no GPU: a stand-in for `torch.cuda` applies CUDA's rules to CPU tensors.
 
@@ -446,8 +446,8 @@ check("20.3", scale_kernel)
 show_pairs("NVIDIA H200")
 
 # %% [markdown]
-# Even if the second kernel waits first, PDL takes 12% less time in a stream and 4% less in a graph. Loading the weights
-# before the wait shows no gain here: the last two rows' ranges overlap.
+# Even if the second kernel waits first, PDL takes 12% less time in a stream, where the host's part counts, and 4% less
+# in a graph. Loading the weights before the wait shows no gain here: the last two rows' ranges overlap.
 #
 # In a chain of three kernels whose third needs the first's results, the second must wait even if it needs nothing from
 # the first. The third waits only for the second. If the second did not wait, it could end while the first still

@@ -35,7 +35,7 @@ from tutorlib.kernels.attention import (
 # A thread block of the kernel has 128 queries, 64 for each of two consumer warpgroups. It walks over the keys, 128 at a
 # time: a **block of keys**, the kernel's `n_block`. For each one, a warpgroup computes S = Q Kᵀ, a tile of 64×128
 # scores, then P, their exponentials, then O += P V. Exponentials have a unit of their own; row maxima, row sums and
-# scaling use the fp32 units. A warpgroup needs one after the other, so their times add up. For one warpgroup and one
+# scaling use the fp32 units. We add both up, as if nothing overlapped within a warpgroup. For one warpgroup and one
 # block of keys:
 
 # %%
@@ -321,15 +321,15 @@ show_figure("attention_ladder")
 show_levers("attention_levers")
 
 # %% [markdown]
-# *turns for both* brings most at head_dim 128, 7.2%, and *persistent* at 64, 10.5%. (At 64 the 8.2% of *turns for both*
-# are over *turns for S*, which had lost 4.4%; over *hidden P V* they are 3.5%.)
+# *turns for both* brings most at head_dim 128, 7.2%, and *persistent* at 64, 10.5%. (At 64, the 8.2% of *turns for
+# both* are relative to *turns for S*, which had lost 4.4%; relative to *hidden P V* it gains 3.5%.)
 #
 # At 128, *turns for both* is 7.5% faster than the row *longest first*, whose step is still *together*. With 32 blocks
 # of keys, the charts' rule promises 74% over *together* in step and 0.4% over *together* apart: it does not explain
-# 7.5%. It also leaves the tensor cores idle in 2 of 258 ticks only, and the kernel reaches 66% of the datasheet's 989
-# TFLOP/s. Part of that is the clock under load: cuBLAS reaches 81% at 4096³ (notebook 14). At 64 the products take half
-# as long, 512 cycles for a block of keys, and the softmax 736: it is the limit then. Why *hidden P V* gains only there,
-# and *turns for S* loses, is not known.
+# 7.5%. By the rule the tensor cores idle for 2 of 258 ticks, yet the kernel reaches 66% of the datasheet's 989 TFLOP/s.
+# Part of that is the clock under load: cuBLAS reaches 81% at 4096³ (notebook 14). At 64 the products take half as long,
+# 512 cycles for a block of keys, and the softmax 736: by this count, it is the limit then. Why *hidden P V* gains only
+# there, and *turns for S* loses, is not known.
 #
 # ## What to remember
 #
@@ -337,8 +337,8 @@ show_levers("attention_levers")
 #   registers is in use until its group is complete, like a stage of shared memory.
 # - Each group of wgmmas frees different resources. Issue the group that the next computation needs first, and wait for
 #   that group only.
-# - At head_dim 128, exponentials take half as many cycles as the GEMMs. The tensor cores work through one warpgroup's
-#   softmax only if the other's wgmmas are in flight then. Turns keep the two apart.
+# - At head_dim 128, exponentials take half as many cycles as the GEMMs. A warpgroup's own P V covers part of
+#   its softmax; for the rest the tensor cores need the other's wgmmas. Turns keep the two apart.
 #
 # This is the last page. Next: [the contents](contents.ipynb), for pages that you skipped.
 #
