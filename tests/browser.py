@@ -5,7 +5,7 @@ import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.error import URLError
 
@@ -38,11 +38,14 @@ def open_page(browser: Any, address: str, width: int, height: int) -> Any:
 
 def scroll_to(found: Any, notebook: Any, step: int) -> None:
     """Scroll a notebook down until it shows what is to be found: a cell is rendered when it is scrolled into view."""
+    from playwright.sync_api import TimeoutError
+
     for _ in range(LOOKS):
         if found.count():
             break
-        notebook.hover()
-        notebook.page.mouse.wheel(0, step)
+        with suppress(TimeoutError):  # JupyterLab, when it starts, shows the last notebook before the one that was asked
+            notebook.hover(timeout=10_000 * LOOK_S)
+            notebook.page.mouse.wheel(0, step)
         notebook.page.wait_for_timeout(1000 * LOOK_S)
 
 
