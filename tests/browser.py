@@ -43,7 +43,7 @@ def scroll_to(found: Any, notebook: Any, step: int) -> None:
     for _ in range(LOOKS):
         if found.count():
             break
-        with suppress(TimeoutError):  # JupyterLab, when it starts, shows the last notebook before the one that was asked
+        with suppress(TimeoutError):  # JupyterLab shows the last notebook before this one
             notebook.hover(timeout=10_000 * LOOK_S)
             notebook.page.mouse.wheel(0, step)
         notebook.page.wait_for_timeout(1000 * LOOK_S)
