@@ -179,9 +179,9 @@ def vectorized(src: cute.Tensor, dst: cute.Tensor):
 show_sweep("copy_rungs")
 
 # %% [markdown]
-# Either of the first two changes alone puts more bytes in flight than the knee's 24 KiB (2,048 threads with vectors:
-# 32 KiB), and reaches 0.9 of torch's copy. Both together, the tile and the threads gain 6 points more; bytes in flight
-# are not all. Rung 3, the last row with a +, reads 2.10 TB/s and has 88% of the datasheet's bandwidth.
+# Either of the first two changes alone puts more bytes in flight than the knee's 24 KiB (2,048 threads with vectors: 32
+# KiB), and reaches 0.9 of torch's copy. Both together, the tile and the threads gain 6 to 8 points more; bytes in
+# flight are not all. Rung 3, the last row with a +, reads 2.10 TB/s and has 88% of the datasheet's bandwidth.
 #
 # ## Rung 4: TMA
 #
@@ -372,7 +372,8 @@ show_sweep("transposes").iloc[[0, 1, 2, -1]]
 # ## What to remember
 #
 # - Give neighboring threads neighboring elements.
-# - Bandwidth = bytes in flight / latency, up to a knee. Pass it: wide accesses, all loads before the first store.
+# - Bandwidth grows with the bytes in flight up to a knee; beyond it only the latency grows. Pass it: wide accesses, all
+#   loads before the first store.
 # - A transpose gains nothing from shared memory until padding or a swizzle removes the bank conflicts.
 # - cp.async and TMA fill shared memory in the background. Their waits cover different things: a thread's own copies, or
 #   the bytes that were announced to an mbarrier.

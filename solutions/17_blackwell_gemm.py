@@ -470,11 +470,8 @@ show_pair()
 # Each block loads its own rows of A and *half* of B. One thread issues a 256×256×16 multiplication, and both SMs'
 # tensor cores execute it, each for its own rows of C, which are in its own tensor memory.
 #
-# Why? On paper a B200's SM executes 8,192 operations per cycle, twice as many as Hopper's (datasheet: 2,250 TFLOP/s on
-# 148 SMs, at 1.86 GHz), so a K tile of 128×256×64 takes 512 cycles. In that time a block alone needs 48 KiB from L2,
-# 96 bytes per cycle, and a block of a pair 32 KiB, 64 bytes per cycle. (Notebook 11's loop got 55 on an H200.) A stage
-# is smaller, too, so more stages fit beside two boxes of C for each warp, 32 KiB, and
-# about 1 KiB for alignment and mbarriers:
+# As with multicast, each block needs fewer bytes from L2; and a stage is smaller, so more stages fit beside two boxes
+# of C for each warp, 32 KiB, and about 1 KiB for alignment and mbarriers:
 
 # %%
 for pair in (False, True):

@@ -324,12 +324,13 @@ show_levers("attention_levers")
 # *turns for both* brings most at head_dim 128, 7.2%, and *persistent* at 64, 10.5%. (At 64, the 8.2% of *turns for
 # both* are relative to *turns for S*, which had lost 4.4%; relative to *hidden P V* it gains 3.5%.)
 #
-# At 128, *turns for both* is 7.5% faster than the row *longest first*, whose step is still *together*. With 32 blocks
-# of keys, the charts' rule promises 74% over *together* in step and 0.4% over *together* apart: it does not explain
-# 7.5%. By the rule the tensor cores idle for 2 of 258 ticks, yet the kernel reaches 66% of the datasheet's 989 TFLOP/s.
-# Part of that is the clock under load: cuBLAS reaches 81% at 4096³ (notebook 14). At 64 the products take half as long,
-# 512 cycles for a block of keys, and the softmax 736: by this count, it is the limit then. Why *hidden P V* gains only
-# there, and *turns for S* loses, is not known.
+# At 128, *turns for both* is 7.5% faster than the row *longest first*, whose step is still *together*. For the longest
+# tile, with 32 blocks of keys, the charts' rule promises 74% over *together* in step and 0.4% over *together* apart: it
+# does not explain 7.5%. By the rule the tensor cores idle for 2 of 258 ticks, yet the kernel reaches 66% of the
+# datasheet's 989 TFLOP/s. The clock under load is part of it (0.91 in notebook 14), and half of each diagonal block,
+# which is computed and not counted (3%). At 64 the products take half as long, 512 cycles for a block of keys, and the
+# softmax 736: by this count, it is the limit then. Why *hidden P V* gains only there, and *turns for S* loses, is not
+# known.
 #
 # ## What to remember
 #
@@ -337,8 +338,8 @@ show_levers("attention_levers")
 #   registers is in use until its group is complete, like a stage of shared memory.
 # - Each group of wgmmas frees different resources. Issue the group that the next computation needs first, and wait for
 #   that group only.
-# - At head_dim 128, exponentials take half as many cycles as the GEMMs. A warpgroup's own P V covers part of
-#   its softmax; for the rest the tensor cores need the other's wgmmas. Turns keep the two apart.
+# - At head_dim 128, exponentials take half as many cycles as the GEMMs. In the charts a warpgroup's own P V covers part
+#   of its softmax; for the rest the tensor cores need the other's wgmmas. Turns keep the two apart.
 #
 # This is the last page. Next: [the contents](contents.ipynb), for pages that you skipped.
 #

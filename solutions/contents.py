@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Fast GPU matrix kernels, in Python
 #
-# You begin with the algebra of layouts, and write kernels from page 02 on. On page 14 you write a whole Hopper GEMM:
-# 0.97 of cuBLAS's speed on an H200 (4096×4096×4096, bf16). The last page is attention; with a causal mask the course's
-# kernel has 1.05 to 1.18 of the speed of torch's cuDNN.
+# 24 pages in NVIDIA's CuTe DSL and cuTile. You begin with the algebra of layouts, and write kernels from page 02 on. On
+# page 14 you write a whole Hopper GEMM: 0.97 of cuBLAS's speed on an H200 (4096×4096×4096, bf16). The last page builds
+# attention; with a causal mask the course's kernel is 1.05 to 1.18 times as fast as torch's cuDNN.
 #
 # - **You need** Python, NumPy and a little PyTorch; C++ for page 09; enough CUDA C++ to read four of the seven bugs of
 #   page 21. Linux, WSL or a Linux container on a Mac.

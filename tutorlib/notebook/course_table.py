@@ -23,7 +23,7 @@ PATHS = {  # ways through the course: its pages, and what the reader has at the 
     "I know CUDA": ("00-05 10 14 15", "a Hopper GEMM as fast as cuBLAS at 4096 and above"),
     "cuTile only": ("00 06-08 22", "GEMMs in bf16 and FP8, and attention, all in tiles"),
     "attention": ("00-07 10 14 15 22 23", "attention on Hopper, faster than cuDNN's with a causal mask"),
-    "Hopper to Blackwell (after 10)": ("14 15 17", "both GEMMs of your own; Blackwell's is simulated"),
+    "Hopper to Blackwell (after 10)": ("14 15 17", "both GEMMs, with your main loops; Blackwell's is simulated"),
 }
 PARTS = {  # by their first pages
     "00": "Layouts and first kernels",
