@@ -68,12 +68,15 @@ def need_config(got: Any, shape: Shape) -> HopperConfig:
 
 
 def far_off(shape: Shape, config: HopperConfig, limit: float, page: bool = False) -> str:
-    """That the course's model, or page 16's repaired one, expects over `limit` times the other choice's time; or ""."""
-    from tutorlib.kernels.hopper.choose import choose
+    """That the course's model, or page 16's repaired one, expects over `limit` times the time of the former's first.
+
+    What was learned since does not matter here: it prefers candidates whose cost is higher.
+    """
+    from tutorlib.kernels.hopper.choose import K_MAJORS, short_list
     from tutorlib.kernels.hopper.cost import cost
 
     m, n, k = shape
-    best = choose(m, n, k)
+    best, *_ = short_list(m, n, k, SMS, "bf16", K_MAJORS)
     estimate = partial(gemm_time, sm=Sm(), step=repaired_cycles) if page else cost
     expected, least = (estimate(one, m, n, k) for one in (config, best))
     if expected <= limit * least:
