@@ -233,7 +233,7 @@ for row_stride, swizzled_by in ((36, (0, 2, 3)), (32, (3, 2, 3)), (32, (5, 0, 5)
 #
 # ## Which B, M and S?
 #
-# ⟨3,3,3⟩ is made for rows of 128 bytes. **Predict** where it helps in tiles with shorter and longer rows: eight chunks
+# ⟨3,3,3⟩ is made for rows of 128 bytes. Does it help in tiles with shorter and longer rows? The cell reads eight chunks
 # down a column, one row directly after the other in memory.
 
 # %%

@@ -378,6 +378,7 @@ def words(page: str) -> int:
 def test_a_page_is_read_and_solved_in_one_sitting(page):
     assert words(page) <= 4000
     assert len(of_notebook(page)) <= 12
+    assert (SOLUTIONS / f"{page}.py").read_text(encoding="utf-8").count("**Predict") <= 4
 
 
 def test_the_course_is_at_most_65_000_words():
