@@ -56,8 +56,9 @@ def odd_sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def made_odd(near: np.ndarray, error: np.ndarray) -> np.ndarray:
     """The neighbor, on the side of the exact number, of one that is even and was rounded. error: exact less near."""
+    near = np.where((near == 0) & (error != 0), np.copysign(near, error).astype(near.dtype), near)  # 0, by underflow
     bits = np.atleast_1d(near).view(f"i{near.itemsize}")
-    away = (error > 0) == (near > 0)
+    away = np.signbit(error) == np.signbit(near)
     inexact = (error != 0) & np.isfinite(error) & (bits & 1 == 0)
     odd = np.where(inexact, bits + np.where(away, 1, -1), bits).astype(bits.dtype)
     return odd.view(near.dtype).reshape(np.shape(near))
