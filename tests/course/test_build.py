@@ -111,6 +111,14 @@ def test_outputs_that_are_there_are_kept(tmp_path):
     assert new.outputs[0].data == {"text/plain": "3"}
 
 
+def test_a_cell_that_shows_records_is_renewed_wherever_it_calls_them(tmp_path):
+    cell = v4.new_code_cell("def show_steps(n):\n    return n\n\n\nshow_steps(2)")
+    cell.update(execution_count=7, outputs=[v4.new_output("execute_result", {"text/plain": "1"}, execution_count=7)])
+    nbformat.write(v4.new_notebook(cells=[cell]), tmp_path / "page.ipynb")
+    run("page", tmp_path, fill=True)
+    assert nbformat.read(tmp_path / "page.ipynb", as_version=4).cells[0].outputs[0].data == {"text/plain": "2"}
+
+
 # Sources -------------------------------------------------------------------------------------------------------------
 
 

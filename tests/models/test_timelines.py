@@ -140,6 +140,11 @@ def test_a_persistent_block_saves_all_starts_and_loads_but_the_first():
     assert one.total - other.total == 4 * (START + LOAD + DELAY)
 
 
+def test_with_32_blocks_of_keys_it_takes_as_long_as_page_23_says():
+    schedules = "together, in step", "together, apart", "turns for both"
+    assert [attention_chart(schedule, blocks=32).total for schedule in schedules] == [448, 259, 258]
+
+
 @pytest.mark.parametrize(
     ("schedule", "ticks"), [("together, in step", 42), ("together, apart", 27), ("turns for both", 26)]
 )

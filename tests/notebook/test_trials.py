@@ -12,9 +12,10 @@ from tests.simulate.cute_kernels import hello, stops_at_a_breakpoint
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.kernels.ampere import fused
 from tutorlib.kernels.layers import interleave
+from tutorlib.models.hopper_gemm import Sm, repaired_cycles
 from tutorlib.notebook import fused_kernels
 from tutorlib.notebook.fused_kernels import show_fused_speeds, with_epilogue, with_gate
-from tutorlib.notebook.trials import run_cpp, run_on_gpu, show_limits, show_periods
+from tutorlib.notebook.trials import run_cpp, run_on_gpu, show_limits, show_periods, timed_steps
 from tutorlib.paths import SOLUTIONS
 
 
@@ -139,3 +140,13 @@ def test_the_cycles_that_pages_11_and_13_quote_are_the_record_s():
     assert f"takes {delays.iloc[0]} cycles" in pages[1].replace("\n# ", " ")
     blocks = show_periods(lambda block, *_: block)["counted"]
     assert f"{blocks.iloc[0]} cycles" in pages[1].replace("\n# ", " ")
+
+
+def test_the_dots_that_page_16_counts_are_the_records():
+    page = (SOLUTIONS / "16_choose.py").read_text().replace("\n# ", " ")
+    off = [(n, cycles / repaired_cycles((128, n, 64), (1, 1), Sm())) for n, cycles in timed_steps()]
+    wide, narrow = [ratio for n, ratio in off if n >= 128], [ratio for n, ratio in off if n < 128]
+    assert f"within 15% of {sum(abs(ratio - 1) <= 0.15 for ratio in wide) / len(wide):.0%} of the dots" in page
+    assert f"it is within 15% of {sum(abs(ratio - 1) <= 0.15 for ratio in narrow)} of {len(narrow)}" in page
+    slower, faster = sum(ratio > 1.15 for ratio in narrow), sum(ratio < 0.85 for ratio in narrow)
+    assert f"; {slower} take 1.15 to {max(narrow):.1f} times as long as it says, and {faster} less than 0.85" in page

@@ -113,8 +113,9 @@ def build(name: str, solutions: Path = SOLUTIONS, notebooks: Path = NOTEBOOKS) -
 # Executing a solved notebook -----------------------------------------------------------------------------------------
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
-OF_RECORDS = re.compile(  # how a cell begins that shows recorded measurements
-    r"show_(figure|ladder|levers|speeds|sweep|costs|model|steps|ranking|verdicts|later_calls|pairs)\("
+OF_RECORDS = re.compile(  # what a cell calls that shows recorded measurements
+    r"show_(figure|ladder|levers|limits|speeds|sweep|costs|model|periods|steps|ranking|verdicts|later_calls|pairs)\("
+    r"|all_sweep_results\("
 )
 
 
@@ -137,7 +138,7 @@ def run(name: str, solutions: Path = SOLUTIONS, fill: bool = False) -> None:
     cells = [without_traces(cell) for cell in notebook.cells]
     if fill:
         ran = (cell for cell in before.cells if cell.get("execution_count") is not None)
-        had = {cell.id: cell.outputs for cell in ran if not OF_RECORDS.match(cell.source)}
+        had = {cell.id: cell.outputs for cell in ran if not OF_RECORDS.search(cell.source)}
         for cell in cells:
             if cell.id in had:
                 cell.outputs = had[cell.id]

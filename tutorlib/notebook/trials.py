@@ -4,6 +4,7 @@ import gzip
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import chain
 from math import nan
 from statistics import median
@@ -257,23 +258,34 @@ def explored(name: str) -> Iterator[tuple[HopperConfig, Shape, float]]:
             yield HopperConfig(**row["config"]), tuple(row["shape"]), row["us"]
 
 
-def show_steps(models: Mapping[str, StepCycles], rows: int = 128, least: int = 64) -> Picture:
-    """Cycles of a step: a dot for each kernel with tiles of `rows` × N × 64, a line for each model.
+ROWS, LEAST_STEPS = 128, 64  # of the tiles, and of the kernels, whose step is drawn
 
-    Without clusters, stream-K or split-K, with `least` steps or more, in over twice what device memory needs.
+
+@cache
+def timed_steps() -> tuple[tuple[int, float], ...]:
+    """(N, cycles of a step) of each kernel with tiles of ROWS × N × 64 and LEAST_STEPS or more.
+
+    Without clusters, stream-K or split-K, in over twice what device memory needs.
     """
-    sm, columns, fig = Sm(), range(32, 257, 16), Picture(figsize=(9, 3.6), dpi=DPI, layout="constrained")
-    axes = fig.subplots()
-    for (name, step), color in zip(models.items(), (MARK, INK), strict=False):
-        axes.plot(columns, [step((rows, n, 64), (1, 1), sm) for n in columns], color=color, label=name)
+    sm, found = Sm(), list[tuple[int, float]]()
     for config, shape, us in chain(explored("h200"), explored("h200_unseen")):
         m, n, k = shape
         k_tiles, waves, _ = divide(config, m, n, k, sm)
         made = config.tile[::2], config.cluster_blocks, config.stream_k, config.schedule
         memory_us = gemm("bf16").bytes(shape) / sm.hbm_bytes
-        if made == ((rows, 64), 1, False, "cooperative") and waves * k_tiles >= least and us > 2 * memory_us:
-            axes.plot(config.tile[1], (us - sm.start) * sm.clock / (waves * k_tiles), ".", color=LINES[1], alpha=0.6)
-    axes.set(xlim=(28, 260), ylim=(0, 1500), xticks=columns[::2], xlabel=f"N of a tile of {rows}×N×64", ylabel="cycles")
+        if made == ((ROWS, 64), 1, False, "cooperative") and waves * k_tiles >= LEAST_STEPS and us > 2 * memory_us:
+            found.append((config.tile[1], (us - sm.start) * sm.clock / (waves * k_tiles)))
+    return tuple(found)
+
+
+def show_steps(models: Mapping[str, StepCycles]) -> Picture:
+    """Cycles of a step: a dot for each of `timed_steps`, a line for each model."""
+    sm, columns, fig = Sm(), range(32, 257, 16), Picture(figsize=(9, 3.6), dpi=DPI, layout="constrained")
+    axes = fig.subplots()
+    for (name, step), color in zip(models.items(), (MARK, INK), strict=False):
+        axes.plot(columns, [step((ROWS, n, 64), (1, 1), sm) for n in columns], color=color, label=name)
+    axes.plot(*zip(*timed_steps(), strict=True), ".", color=LINES[1], alpha=0.6)
+    axes.set(xlim=(28, 260), ylim=(0, 1500), xticks=columns[::2], xlabel=f"N of a tile of {ROWS}×N×64", ylabel="cycles")
     axes.legend(frameon=False)
     return fig
 
