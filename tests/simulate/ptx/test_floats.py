@@ -6,7 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
-from hypothesis import example, strategies as st
+from hypothesis import example
+from hypothesis import strategies as st
 
 from tests.simulate.ptx.snippets import execute, given
 from tutorlib.simulate.ptx.findings import NotSimulated
