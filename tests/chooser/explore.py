@@ -32,7 +32,7 @@ from tutorlib.kernels.hopper.tune import (
 )
 
 CLOSE = 1.1  # times the fastest nominee's time: those up to it are timed again, more often
-FINAL_ROUNDS = 31
+FINAL_ROUNDS = 21
 WIDTHS = (512, 768, 1024, 1152, 1536, 2048, 2880, 3072, 4096, 4304, 5120, 6144, 7168, 8192, 11008, 14336, 25600, 28672)
 LARGEST = 2**39  # operations: what is larger takes long to time, and many waves make all shapes alike
 TOLERANCE = 2e-2  # two results rounded to bf16 whose sums were added in other orders

@@ -38,7 +38,7 @@ class Named:
         self.tflops = 100 if name == "slow" else 400
 
 
-def measured(problem, launcher, shape, pairs):
+def measured(problem, launcher, shape, pairs, in_a_row):
     return multiplied(shape, launcher.tflops)
 
 
@@ -102,10 +102,10 @@ class TestMeasure:
         ],
     )
     def test_one_that_fails_loses_no_other(self, monkeypatch, error, says):
-        def wrong_if_slow(problem, launcher, shape, pairs):
+        def wrong_if_slow(problem, launcher, shape, pairs, in_a_row):
             if launcher.tflops == 100:
                 raise error
-            return measured(problem, launcher, shape, pairs)
+            return measured(problem, launcher, shape, pairs, in_a_row)
 
         monkeypatch.setattr(sweeping, "measure", wrong_if_slow)
         failed, fine, *_ = measure_all(sweep_of("slow", "fast", sizes=(512,)))
@@ -168,9 +168,9 @@ class TestTheCommand:
         command(sweep_of("slow", sizes=(512,)))
         asked = []
 
-        def noted(problem, launcher, shape, pairs):
+        def noted(problem, launcher, shape, pairs, in_a_row):
             asked.append(launcher.tflops)
-            return measured(problem, launcher, shape, pairs)
+            return measured(problem, launcher, shape, pairs, in_a_row)
 
         monkeypatch.setattr(sweeping, "measure", noted)
         command(sweep_of("slow", "fast", sizes=(512,)), "--resume")
@@ -181,8 +181,8 @@ class TestTheCommand:
         assert (found.names, asked) == (["slow"], [400, 100])
 
     def test_a_point_whose_baseline_is_off_is_not_recorded_until_it_is_measured_again(self, command, monkeypatch):
-        def capped(problem, launcher, shape, pairs):
-            found = measured(problem, launcher, shape, pairs)
+        def capped(problem, launcher, shape, pairs, in_a_row):
+            found = measured(problem, launcher, shape, pairs, in_a_row)
             return replace(found, usual_us=0.5 * found.baseline_us) if launcher.tflops == 100 else found
 
         monkeypatch.setattr(sweeping, "measure", capped)

@@ -1,5 +1,8 @@
 """gemm(…, tuned=True): who is nominated, what is compiled, and which winner is kept."""
 
+from contextlib import contextmanager, nullcontext
+from math import exp
+
 import pytest
 import torch
 
@@ -79,7 +82,81 @@ def test_nothing_is_timed_while_a_graph_is_captured(timed, monkeypatch):
         tune.winner(SHAPES[0])
 
 
+class WarmingGpu:
+    """Stands in for torch.cuda: a graph takes the longer, the longer ago the GPU has rested."""
+
+    def __init__(self):
+        self.now, self.rested, self.captured = 0.0, 0.0, 0.0
+
+    def call(self, us):
+        def run(*_):
+            self.captured += us
+
+        return run
+
+    def graph(self, graph, stream):
+        return self.capturing(graph)
+
+    @contextmanager
+    def capturing(self, graph):
+        self.captured = 0.0
+        yield
+        graph.us = self.captured
+
+    def replay(self, graph):
+        self.now += graph.us * (1 - 0.1 * exp((self.rested - self.now) / 1e3))
+
+    def rest(self, seconds):
+        self.rested = self.now
+
+
+def test_calls_that_take_as_long_have_one_time_wherever_they_stand(monkeypatch):
+    gpu = WarmingGpu()
+    graph = type("Graph", (), {"replay": lambda self: gpu.replay(self)})
+    event = type(
+        "Event",
+        (),
+        {
+            "__init__": lambda self, enable_timing: None,
+            "record": lambda self: setattr(self, "at", gpu.now),
+            "synchronize": lambda self: None,
+            "elapsed_time": lambda self, other: (other.at - self.at) / 1e3,
+        },
+    )
+    monkeypatch.setattr(tune, "side_stream", lambda: None)
+    monkeypatch.setattr(tune, "us_of", lambda call, sets: 10.0)
+    monkeypatch.setattr(tune, "sleep", gpu.rest)
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", graph)
+    monkeypatch.setattr(torch.cuda, "Event", event)
+    monkeypatch.setattr(torch.cuda, "graph", gpu.graph)
+    monkeypatch.setattr(torch.cuda, "stream", lambda stream: nullcontext())
+    equal = tune.times([gpu.call(10.0)] * 24, [()] * 4, rounds=31)
+    assert max(equal) < 1.005 * min(equal)
+    warmed_up = []
+    (few,) = tune.in_a_row([gpu.call(10.0)], [()], 5, ready=lambda: warmed_up.append(gpu.now))
+    assert len(few) == 5
+    assert warmed_up
+
+
 @pytest.mark.gpu("90a")
 def test_the_winners_product_is_right():
     a, b = (torch.randn(shape, device="cuda", dtype=torch.bfloat16) for shape in ((200, 3072), (768, 3072)))
     torch.testing.assert_close(gemm(a, b, tuned=True), a @ b.mT, rtol=2e-2, atol=1.0)
+
+
+@pytest.mark.gpu("90a")
+def test_kernels_in_a_row_wait_for_one_another():
+    """Each reads what the one before wrote, and writes what that one read."""
+    first, out = (torch.randn(200, 768, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+    weights = torch.randn(768, 768, device="cuda").div(28).bfloat16()
+    found = []
+    for between in (torch.cuda.synchronize, lambda: None):
+        x = first.clone()
+        for _ in range(50):
+            gemm(x, weights, out)
+            between()
+            gemm(out, weights, x)
+            between()
+        found.append(x)
+    assert found[0].isfinite().all()
+    assert torch.equal(*found)

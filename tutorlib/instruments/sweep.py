@@ -47,7 +47,7 @@ class Sweep:
 
     shapes: the most telling first, in case there is no time for all.
     counters: what ncu counts of the baseline and of each kernel at the first shape, where there is an ncu that may.
-    pairs: as `measure` takes them.
+    pairs, in_a_row: as `measure` takes them.
     seconds: no measurement begins later, where the user says nothing else.
     facts: of the sweep as a whole, as JSON has them; look: finds out more of them on the GPU at hand.
     """
@@ -57,6 +57,7 @@ class Sweep:
     shapes: tuple[Shape, ...]
     counters: tuple[str, ...] = ()
     pairs: int = timing.PAIRS
+    in_a_row: bool = False
     seconds: float = 3600
     facts: dict[str, Any] = field(default_factory=dict)
     look: Callable[[], dict[str, Any]] | None = None
@@ -89,7 +90,7 @@ def measure_one(sweep: Sweep, candidate: Candidate, shape: Shape) -> Point | Fai
     pairs = min(sweep.pairs, PAIRS_IF_LARGE) if sweep.problem.flops(shape) >= LARGE_FLOP else sweep.pairs
     try:
         call_once(problem, candidate.launcher, shape)
-        measured = measure(problem, candidate.launcher, shape, pairs)
+        measured = measure(problem, candidate.launcher, shape, pairs, sweep.in_a_row)
         more = candidate.inspect(shape) if candidate.inspect else {}
         return Point(candidate.name, measured, candidate.facts | more)
     except (WrongWhenTimed, KernelFault) as error:

@@ -771,7 +771,7 @@ def unseen() -> Iterator[Shape]:
 def gemm_unseen() -> Sweep:
     """The same at weights of models that no constant was fitted to, by the model alone and tuned."""
     tuned = by_host("tuned", partial(torch_gemm.gemm, tuned=True), needs=WGMMA)
-    return Sweep(GEMM, (chosen(), tuned), tuple(unseen()), seconds=200)
+    return Sweep(GEMM, (chosen(), tuned), tuple(unseen()), seconds=200, in_a_row=True)
 
 
 TOKENS = (8, 16, 64, 128, 256, 512, 1024, 4096, 8192)
@@ -792,7 +792,7 @@ def gemm_models() -> Sweep:
     facts = {model: {name: list(nk) for name, nk in weights.items()} for model, weights in MODELS.items()}
     weights = tuple(chain.from_iterable(model.values() for model in MODELS.values()))
     shapes = tuple((tokens, *weight) for tokens, weight in product(TOKENS, weights))
-    return Sweep(GEMM, (chosen(),), shapes, seconds=150, facts={"models": facts})
+    return Sweep(GEMM, (chosen(),), shapes, seconds=150, in_a_row=True, facts={"models": facts})
 
 
 # Notebook 18: epilogues and the MLP -----------------------------------------------------------------------------------

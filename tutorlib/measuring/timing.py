@@ -141,7 +141,7 @@ class Measurement:
     n: pairs. throttled: the driver's reasons to slow down, or ().
     clock_mhz, counted_mhz: the SM clock under load, as the driver reports it, and as the SMs count it (`SmClock`).
     tflops, gbps: throughput at the median; the other is None.
-    regime: "cool": taken in short rounds between which the GPU rests.
+    regime: "cool": taken in short rounds between which the GPU rests. "in a row": see `measure_in_a_row`.
     usual_us: the baseline's time for this work in other records of this GPU, None without any.
     """
 

@@ -12,7 +12,7 @@ from typing import Any
 import cuda.bindings.driver as cuda
 import pytest
 import torch
-from cutlass import Float8E4M3FN, Int32
+from cutlass import Float8E4M3FN, Int32, cute
 from cutlass.cute.runtime import from_dlpack, make_fake_stream
 
 import tutorlib.kernels.hopper as right
@@ -20,6 +20,7 @@ from tests.pages.change import Change, DoesNotApply, swap, without
 from tutorlib.compiling.dsls import lasting_folder
 from tutorlib.kernels.hopper import launch, tune
 from tutorlib.kernels.hopper.config import HopperConfig
+from tutorlib.simulate import simulate
 from tutorlib.simulate.ptx import Report
 from tutorlib.simulate.ptx.languages.cute import Traced, compile_with_lines, simulate_host
 
@@ -226,3 +227,35 @@ def test_wrong_kernels_are_told_with_the_line_and_the_cause(name):
     kind, says, line = wrong.found
     told = [str(finding) for finding in report.findings if finding.kind == kind]
     assert any(says in text and line in text.rpartition(" (line ")[2] for text in told), told
+
+
+@cute.kernel
+def starts_the_next(x: cute.Tensor, y: cute.Tensor):
+    row, _, _ = cute.arch.thread_idx()
+    cute.arch.griddepcontrol_launch_dependents()
+    for column in range(y.shape[1]):
+        y[row, column] = x[row, column]
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_it_waits_for_the_kernel_before_it(waits):
+    wrong = WrongKernel("pipeline:start", without("griddepcontrol_wait()"), (), {"tile": (64, 64, 64)})
+    package = launch if waits else build(wrong)
+    gemm = sys.modules[package.__package__ + ".gemm"]
+    config, beside = config_of(package, wrong), gemm.Beside(None, None, None, None)
+
+    @cute.jit
+    def host(x: cute.Tensor, a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+        starts_the_next(x, a).launch(grid=(1, 1, 1), block=(64, 1, 1))
+        gemm.launch_gemm(a, b, c, beside, Int32(1), config)
+
+    x, b = (torch.randn(64, 64).bfloat16() for _ in range(2))
+    a, c = torch.zeros_like(x), torch.zeros_like(x)
+    first, second = simulate(host, x, a, b, c, arch="90a").launches
+    assert not first.findings
+    if waits:
+        assert not second.findings
+        assert worst(c, x.float() @ b.float().T, 64) < 0.01
+    else:
+        assert {finding.kind for finding in second.findings} == {"race"}
+        assert "no griddepcontrol.wait lies between" in str(second.findings[0])

@@ -9,12 +9,15 @@ import hashlib
 import json
 import multiprocessing
 import os
+import random
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from functools import cache
 from importlib import metadata
+from itertools import cycle
+from math import ceil
 from pathlib import Path
 from statistics import median
 from time import perf_counter, sleep
@@ -33,7 +36,7 @@ DOZEN = 12
 ROUNDS = 9  # in which every nominee is timed once; its median counts
 L2_TIMES = 3  # bytes of L2 that pass before a matrix is read again
 LEAST_US = 150.0  # of a nominee's part of a round
-CALLS = 64  # at most, of which it consists
+LEAD_IN_US = 2000.0  # of the same work, before a round
 PROCESSES = 16  # that compile, at most
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "e4m3": torch.float8_e4m3fn}
 
@@ -143,51 +146,76 @@ def matrices(problem: Problem) -> list[tuple[torch.Tensor, ...]]:
     ]
 
 
-def times(
-    calls: Sequence[Callable[..., None]], sets: Sequence[tuple[torch.Tensor, ...]], rounds: int = ROUNDS
-) -> list[float]:
-    """The median µs of each call(a, b, c) in rounds in which all take turns; the GPU rests between them.
+def times(calls: Sequence[Callable[..., Any]], sets: Sequence[tuple[Any, ...]], rounds: int = ROUNDS) -> list[float]:
+    """The median µs of each in rounds: see `in_a_row`."""
+    return [*map(median, in_a_row(calls, sets, rounds))]
 
-    A call is captured often enough, on one set of matrices after the other, so that the host's time does not count.
+
+def in_a_row(
+    calls: Sequence[Callable[..., Any]],
+    sets: Sequence[tuple[Any, ...]],
+    rounds: int,
+    ready: Callable[[], Any] = lambda: None,
+    meanwhile: Callable[[], Any] = lambda: None,
+) -> list[list[float]]:
+    """µs of each call(*set) in each of some rounds in which all take turns; the GPU rests between the rounds.
+
+    A call is captured often enough, on one set of tensors after the other, so that the host's time does not count.
+    The GPU gets warmer in a round, and who has the same place in all of them can be 4 % faster than another (H200): so
+    places are drawn, and every other round is the reverse of the one before.
+    ready: called after a round that warms up and does not count. meanwhile: called while a graph runs.
     """
     stream, graphs = side_stream(), []
     for call in calls:
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.stream(stream):
             call(*sets[0])  # makes what is made once
-            repeated = repetitions(call, sets)
+            us = us_of(call, sets)
+            repeated = len(sets) * ceil(LEAST_US / us / len(sets))
             with torch.cuda.graph(graph, stream=stream):
                 for n in range(repeated):
                     call(*sets[n % len(sets)])
-        graphs.append((graph, repeated))
+        graphs.append((graph, repeated, us))
     taken: list[list[float]] = [[] for _ in graphs]
+    draw, order = random.Random(rounds), [*range(len(graphs))]
     for turn in range(rounds + 1):
         start = perf_counter()
-        order = range(len(graphs))[:: -1 if turn % 2 else 1]
-        graphs[order[-1]][0].replay()  # not timed: what comes first after a rest takes some 1 % longer
+        if turn % 2:
+            order.reverse()
+        else:
+            draw.shuffle(order)
+        led_in = 0.0
+        for n in cycle(order[::-1]):  # not timed: what comes first after a rest takes some 1 % longer
+            graph, repeated, us = graphs[n]
+            graph.replay()
+            led_in += us * repeated
+            if led_in > LEAD_IN_US:
+                break
         for n in order:
-            graph, repeated = graphs[n]
+            graph, repeated, _ = graphs[n]
             before, after = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             before.record()
             graph.replay()
             after.record()
+            meanwhile()
             after.synchronize()
             if turn:  # the first round warms up
                 taken[n].append(before.elapsed_time(after) * 1e3 / repeated)
         sleep(perf_counter() - start)
-    return [median(each) for each in taken]
+        if not turn:
+            ready()
+    return taken
 
 
-def repetitions(call: Callable[..., None], sets: Sequence[tuple[torch.Tensor, ...]]) -> int:
-    """Calls that last LEAST_US, or that use every set of matrices."""
+def us_of(call: Callable[..., Any], sets: Sequence[tuple[Any, ...]]) -> float:
+    """About so many of a call."""
     before, after = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     before.record()
     for each in sets[:4]:
         call(*each)
     after.record()
     after.synchronize()
-    us = before.elapsed_time(after) * 1e3 / len(sets[:4])
-    return min(max(len(sets), int(LEAST_US / us)), CALLS)
+    return before.elapsed_time(after) * 1e3 / len(sets[:4])
 
 
 def time_all(configs: Sequence[HopperConfig], problem: Problem, where: Path) -> list[float]:
