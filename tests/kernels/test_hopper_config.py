@@ -14,7 +14,7 @@ from tests.chooser.fit import miss, read, regret, usable
 from tutorlib.compiling import programs
 from tutorlib.compiling.programs import resources
 from tutorlib.kernels.hopper import choose as chooser
-from tutorlib.kernels.hopper.choose import ShapeError, candidates, choose, in_squares, short_list
+from tutorlib.kernels.hopper.choose import ShapeError, candidates, choose, in_bands, short_list
 from tutorlib.kernels.hopper.config import BYTES, ConfigError, HopperConfig
 from tutorlib.kernels.hopper.cost import FILE, Constants, cost, cut_tiles, fitted
 from tutorlib.kernels.hopper.launch import compile_gemm
@@ -82,7 +82,7 @@ def test_a_broken_rule_is_a_sentence(settings, sentence):
 
 def test_every_setting_has_a_rule_or_takes_any_value_of_its_type():
     refused = {name for settings, _ in BROKEN for name in settings}
-    free = {"snake", "zigzag", "polls", "l2_b", "scaled", "transposed"}
+    free = {"snake", "zigzag", "polls", "l2_b", "pdl", "scaled", "transposed"}
     assert {field.name for field in fields(HopperConfig)} == refused | free
 
 
@@ -180,16 +180,23 @@ def test_tiles_that_run_at_once_come_in_squares(transposed):
     """The first 16 blocks compute 4×4 tiles; not with a second wave, a cluster, at most four rows, or a narrow band."""
     config = HopperConfig((64, 128, 64), transposed=transposed, majors=("k", "k"))
     for rows, columns, squares in (
-        (8, 16, True), (33, 4, True), (4, 32, False), (12, 11, True), (12, 12, False), (13, 9, False)
+        (8, 16, True), (30, 4, True), (4, 32, False), (12, 11, True), (12, 12, False), (13, 9, False)
     ):  # fmt: skip
         m, n = (128 * columns, 64 * rows) if transposed else (64 * rows, 128 * columns)
-        band = in_squares(config, m, n, sms=132).group
+        band = in_bands(config, m, n, sms=132).group
         assert (band == 4) == squares
         if squares and rows * columns >= 16:
             first = [grouped(block, rows, columns, band) for block in range(16)]
             assert [len(set(numbers)) for numbers in zip(*first, strict=True)] == [4, 4]
     clustered = replace(config, cluster=(2, 1))
-    assert in_squares(clustered, 512, 512, sms=132) == clustered
+    assert in_bands(clustered, 512, 512, sms=132) == clustered
+
+
+@pytest.mark.parametrize(("rows", "columns", "band"), [(8, 27, 8), (9, 27, 9), (10, 27, 8), (17, 27, 9), (33, 4, 5)])
+def test_no_band_is_one_tile_wide(rows, columns, band):
+    config = HopperConfig((64, 160, 64), schedule="pingpong")
+    assert in_bands(config, 64 * rows, 160 * columns, sms=132).group == band
+    assert in_bands(replace(config, cluster=(1, 2)), 64 * rows, 320 * columns, sms=132).group == 8
 
 
 @pytest.mark.parametrize(

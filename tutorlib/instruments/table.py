@@ -728,6 +728,21 @@ def in_pairs(pairs: Pairs, shapes: tuple[Shape, ...]) -> Sweep:
     return Sweep(GEMM, tuple(candidates), shapes)
 
 
+def gemm_pdl() -> Sweep:
+    """Notebook 20: GEMMs in a row, each of which starts after the one before it, or while that ends."""
+
+    def launched(pdl: bool) -> Callable[..., None]:
+        def host(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> None:
+            mnk = *c.shape, a.shape[1]
+            launcher(replace(choose(*mnk, device.need_gpu().sms), pdl=pdl), *mnk)(a, b, c)
+
+        return host
+
+    candidates = [by_host(f"{how} PDL", launched(how == "with"), needs=WGMMA) for how in ("without", "with")]
+    shapes = ((16, 4096, 4096), (256, 768, 768), (512, 4096, 4096), (4096, 4096, 4096))
+    return Sweep(GEMM, tuple(candidates), shapes, in_a_row=True)
+
+
 SEEDS = (2026, 1971)  # the chooser's constants were fitted to shapes of the first, and never saw the second's
 LEAST, MOST, STEP = 128, 8192, 8
 
@@ -1271,6 +1286,7 @@ SWEEPS: dict[str, Callable[[], Sweep]] = {
     "tile_orders": tile_orders,
     "gemm_waves": gemm_waves,
     "gemm_any": gemm_any,
+    "gemm_pdl": gemm_pdl,
     "gemm_unseen": gemm_unseen,
     "hopper_account": hopper_account,
     "hopper_levers": hopper_levers,

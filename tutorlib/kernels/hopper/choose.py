@@ -89,20 +89,24 @@ def for_once(config: HopperConfig, m: int) -> HopperConfig:
     return replace(config, l2_a="evict_first") if config.transposed else replace(config, l2_b="evict_first")
 
 
-def in_squares(config: HopperConfig, m: int, n: int, sms: int) -> HopperConfig:
-    """The same, but in bands of SQUARE where blocks without clusters compute all tiles at once.
+def in_bands(config: HopperConfig, m: int, n: int, sms: int) -> HopperConfig:
+    """The same, but blocks without clusters have bands of SQUARE where all tiles are computed at once; and no last band
+    of theirs is one tile wide.
 
     Neighbors seem to share a read of L2 if they ask for a line together (L2 Request Coalescer: Nsight Compute,
     Profiling Guide). A square of tiles has the fewest rows and columns, so it needs the fewest lines. In more waves,
     narrow bands would read A more often from device memory. And where the last band is narrower, unless it is short,
-    kernels were up to 16 % slower (figures/data/explored/h100_bands.jsonl).
+    kernels were up to 16 % slower (figures/data/explored/h100_bands.jsonl): in one that is a tile wide no two blocks
+    need a line of B.
     """
+    if config.cluster_blocks > 1:
+        return config
     if config.transposed:
         m, n = n, m
     rows, columns = ceil(m / config.tile[0]), ceil(n / config.tile[1])
     squares = rows > SQUARE and (rows % SQUARE == 0 or columns <= SQUARE)
-    at_once = config.cluster_blocks == 1 and rows * columns <= sms
-    return replace(config, group=SQUARE) if squares and at_once else config
+    group = SQUARE if squares and rows * columns <= sms else config.group
+    return replace(config, group=group + (rows > group and rows % group == 1))
 
 
 def choose(m: int, n: int, k: int, sms: int = 132, dtype: str = "bf16", majors: Majors = K_MAJORS) -> HopperConfig:
@@ -145,4 +149,4 @@ def way_of(config: HopperConfig) -> tuple[Any, ...]:
 
 def finished(config: HopperConfig, m: int, n: int, sms: int) -> HopperConfig:
     """The same, with what the model does not know of: L2's hint for B, and the width of bands."""
-    return in_squares(for_once(config, m), m, n, sms)
+    return in_bands(for_once(config, m), m, n, sms)

@@ -43,6 +43,7 @@ class HopperConfig:
     defer_stores: a tile's accumulators wait in registers until the next tile's multiplication is in flight.
     l2_a, l2_b: how long L2 should keep what is read: "normal", "evict_first" or "evict_last".
     polls: waits for barriers poll, and do not suspend.
+    pdl: the kernel starts while the one before it on the stream ends, and waits for what that one writes.
     transposed: columns of C are contiguous, not rows, as where A and B have changed places.
     majors: which mode of A, and of B, is contiguous: "k", or "mn", A's M and B's N.
     dtype: of A and B; C is bf16 where they are e4m3.
@@ -66,6 +67,7 @@ class HopperConfig:
     l2_a: str = "normal"
     l2_b: str = "normal"
     polls: bool = False
+    pdl: bool = True
     transposed: bool = False
     majors: Majors = ("k", "k")
     dtype: Literal["bf16", "fp16", "e4m3"] = "bf16"

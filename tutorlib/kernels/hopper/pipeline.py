@@ -181,7 +181,7 @@ def make_ring(memory: SmemAllocator, me: Here, config: HopperConfig, parts: Part
 def start(mbarriers: tuple[Any, ...], tmas: tuple[cute.CopyAtom, ...], me: Here, config: cutlass.Constexpr) -> None:
     """Initialize the mbarriers while the TMA descriptors are prefetched, and wait until every block can see them.
 
-    All of it happens while the stream's kernel before this one ends (PDL); what that one writes comes after.
+    With PDL all of it happens while the stream's kernel before this one ends; its results come after.
     """
     if me.group == 0 and me.warp == 0:
         for tma in tmas:
@@ -196,7 +196,8 @@ def start(mbarriers: tuple[Any, ...], tmas: tuple[cute.CopyAtom, ...], me: Here,
         cute.arch.cluster_wait()
     else:
         cute.arch.sync_threads()
-    cute.arch.griddepcontrol_wait()
+    if cutlass.const_expr(config.pdl):
+        cute.arch.griddepcontrol_wait()
 
 
 @dataclass(frozen=True)
