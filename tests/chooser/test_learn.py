@@ -1,6 +1,7 @@
 """What is learned of the model's misses."""
 
 import re
+from collections import defaultdict
 
 import numpy as np
 import pytest
@@ -8,7 +9,9 @@ import pytest
 from tests.chooser import learn as learning
 from tests.chooser.fit import read, usable
 from tests.chooser.learn import Sample, learn, sample, slopes
+from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.learned import Trees, learned
+from tutorlib.kernels.hopper.tune import Problem, nominees
 from tutorlib.paths import DATA, SOLUTIONS
 
 PAGE = SOLUTIONS / "16_choose.py"
@@ -62,22 +65,39 @@ def test_what_a_setting_costs_is_learned(made, monkeypatch):
     assert made.regrets(made.estimate + trees(made.x)).mean() < 0.01
 
 
-@pytest.mark.parametrize(("file", "share"), [("h200_unseen", 0.93), ("h200_unseen_again", 0.88)])
-def test_at_shapes_that_it_was_not_learned_from_the_choice_is_better(file, share):
+UNSEEN = "h200_unseen", "h200_unseen_again", "h200_unseen_third"  # the same shapes on three GPUs
+
+
+@pytest.mark.parametrize("file", ["h200_held_out", *UNSEEN])
+def test_at_shapes_that_it_was_not_learned_from_the_choice_is_better(file):
+    regrets, alone = within(file)
+    assert np.mean(regrets <= 0.03) > 0.945
+    assert np.mean(alone <= 0.03) < 0.85
+    assert regrets.mean() < alone.mean()
+
+
+def within(file):
+    """By how much the choice is slower than the fastest, for each shape of a file; and the model's alone."""
     data = sample(usable(read(DATA / f"explored/{file}.jsonl.gz")))
-    alone, corrected = data.regrets(data.estimate), data.regrets(data.estimate + learned()(data.x))
-    assert np.mean(corrected <= 0.03) > share > np.mean(alone <= 0.03)
-    assert corrected.mean() < alone.mean()
+    return data.regrets(data.estimate + learned()(data.x)), data.regrets(data.estimate)
 
 
-def test_two_gpus_agree_on_what_is_fastest_at_as_many_shapes_as_page_16_says():
-    first, second = (
-        {(timed.config, timed.place.shape): timed.us for timed in usable(read(DATA / f"explored/{file}.jsonl.gz"))}
-        for file in ("h200_unseen", "h200_unseen_again")
-    )
-    both = [key for key in first if key in second]
-    agreed = 0
-    for shape in {shape for _, shape in both}:
-        here = [key for key in both if key[1] == shape]
-        agreed += second[min(here, key=first.__getitem__)] <= 1.03 * min(second[key] for key in here)
-    assert f"within 3% on the second at {agreed} of the 76" in re.sub(r"\n# ", " ", PAGE.read_text(encoding="utf-8"))
+def test_page_16_says_how_often():
+    said = re.sub(r"\n# ", " ", PAGE.read_text(encoding="utf-8"))
+    held, alone = (f"{np.mean(regrets <= 0.03):.0%}" for regrets in within("h200_held_out"))
+    assert "at 659 random shapes that neither has seen" in said.lower()
+    assert f"at {alone}, and with the trees at {held}" in said
+    three = [f"{np.mean(within(file)[0] <= 0.03):.0%}" for file in UNSEEN]
+    assert "it is {}, {}, and {}".format(*three).replace("%", "", 2) in said
+
+
+def test_page_16_says_how_the_choice_and_the_dozen_stand_beside_cublas():
+    timed = defaultdict(dict)
+    for row in read(DATA / f"explored/{UNSEEN[-1]}.jsonl.gz"):
+        timed[Problem(*row["shape"])][HopperConfig(**row["config"])] = row["baseline_us"] / row["us"]
+    ratios = [[found[each] for each in nominees(problem, 132)] for problem, found in timed.items()]
+    chosen, dozen = np.array([each[0] for each in ratios]), np.array([*map(max, ratios)])
+    said = re.sub(r"\n# ", " ", PAGE.read_text(encoding="utf-8"))
+    ahead = f"at {np.sum(chosen >= 1)} of the {len(chosen)}, with a median of {np.median(chosen):.2f}"
+    assert f"{ahead} and a least of {chosen.min():.3f}" in said
+    assert dozen.min() > 1

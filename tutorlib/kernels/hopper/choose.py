@@ -96,8 +96,8 @@ def in_bands(config: HopperConfig, m: int, n: int, sms: int) -> HopperConfig:
     Neighbors seem to share a read of L2 if they ask for a line together (L2 Request Coalescer: Nsight Compute,
     Profiling Guide). A square of tiles has the fewest rows and columns, so it needs the fewest lines. In more waves,
     narrow bands would read A more often from device memory. And where the last band is narrower, unless it is short,
-    kernels were up to 16 % slower (figures/data/explored/h100_bands.jsonl): in one that is a tile wide no two blocks
-    need a line of B.
+    kernels were up to 16 % slower (figures/data/explored/h100_bands.jsonl); 9 rows of tiles took up to 8 % longer in
+    bands of 8 and 1 than in one band (h200_bands.jsonl): where a band is a tile wide, no two blocks need a line of B.
     """
     if config.cluster_blocks > 1:
         return config

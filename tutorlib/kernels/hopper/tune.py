@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from functools import cache
 from importlib import metadata
-from itertools import cycle
+from itertools import cycle, pairwise
 from math import ceil
 from pathlib import Path
 from statistics import median
@@ -161,9 +161,9 @@ def in_a_row(
     """µs of each call(*set) in each of some rounds in which all take turns; the GPU rests between the rounds.
 
     A call is captured often enough, on one set of tensors after the other, so that the host's time does not count.
-    The GPU gets warmer in a round, and who has the same place in all of them can be 4 % faster than another (H200): so
-    places are drawn, and every other round is the reverse of the one before.
-    ready: called after a round that warms up and does not count. meanwhile: called while a graph runs.
+    The GPU gets warmer in a round, and who has the same place in all of them can be 2 % faster than another (H200): so
+    places are drawn, and every other round is the reverse of the one before. The host waits for nothing within one.
+    ready: called after a round that warms up and does not count. meanwhile: called while a round runs.
     """
     stream, graphs = side_stream(), []
     for call in calls:
@@ -191,19 +191,19 @@ def in_a_row(
             led_in += us * repeated
             if led_in > LEAD_IN_US:
                 break
-        for n in order:
-            graph, repeated, _ = graphs[n]
-            before, after = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            before.record()
-            graph.replay()
-            after.record()
-            meanwhile()
-            after.synchronize()
-            if turn:  # the first round warms up
-                taken[n].append(before.elapsed_time(after) * 1e3 / repeated)
-        sleep(perf_counter() - start)
-        if not turn:
+        marks = [torch.cuda.Event(enable_timing=True) for _ in range(len(order) + 1)]
+        marks[0].record()
+        for n, mark in zip(order, marks[1:], strict=True):
+            graphs[n][0].replay()
+            mark.record()
+        meanwhile()
+        marks[-1].synchronize()
+        if turn:
+            for n, (before, after) in zip(order, pairwise(marks), strict=True):
+                taken[n].append(before.elapsed_time(after) * 1e3 / graphs[n][1])
+        else:
             ready()
+        sleep(perf_counter() - start)
     return taken
 
 
