@@ -211,7 +211,7 @@ picture
 # does not reduce them, and they delay the tensor cores. If 128 bytes per cycle limit anything, it is what wgmma reads.
 # With N ≥ 64 that takes no longer than multiplying: there a formula needs no such limit.
 #
-# From N = 128 on, the course's `repaired` is within 15% of 98% of the dots. Below, it is within 15% of 64 of 119; 38
+# From N = 128 on, the course's `repaired` is within 15% of 98% of the dots. Below, it is within 15% of 73 of 129; 39
 # take 1.15 to 1.9 times as long as it says, and 17 less than 0.85. Neither model says why, and one start for all
 # kernels is part of it.
 #
@@ -309,10 +309,10 @@ check("16.3", tuned)
 # ## Beside cuBLAS and QuACK
 #
 # The course's own chooser (`tutorlib/kernels/hopper/choose.py`) has a model of the same kind, with more terms. Then
-# 1,600 small decision trees, trained on 3,120 other shapes, sort its first 24 again. At 659 random shapes that neither
-# has seen, the model's first choice is within 3% of the fastest at 68%, and with the trees at 95%. At 76 held-out
-# shapes of models, timed on three H200s, it is 95, 97, and 95%. On the last of these the choice is ahead of cuBLAS at
-# 74 of the 76, with a median of 1.09 and a least of 0.992; the fastest of its first dozen is ahead at all 76.
+# 1,600 small decision trees, trained on 3,718 other shapes, sort its first 24 again. At 76 held-out shapes of models,
+# timed on three H200s, the model's first choice is within 3% of the fastest at 84, 82, and 83%; with the trees at 95,
+# 97, and 96%. On the third GPU the choice is ahead of cuBLAS at 74 of the 76, with a median of 1.09 and a least of
+# 0.992, where calls follow one another as in a model. The fastest of its first dozen is ahead at all 76.
 #
 # The next figure's H200 half has both; its H100 half and *16 chosen* in the first figure are older and have the model
 # alone. A's rows are a model's tokens.
