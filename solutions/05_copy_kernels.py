@@ -10,8 +10,8 @@
 #
 # Copying a matrix computes nothing, so its speed shows only how well you move data.
 #
-# Each kernel has a host function of two row-major matrices, `src` and `dst`. On an H200 the second rung has half the
-# speed of torch's copy, the third almost all of it: it has more bytes in flight. Speeds count each byte twice, once
+# A host function launches each kernel on two row-major matrices, `src` and `dst`. On an H200 the second rung has half
+# the speed of torch's copy, the third almost all of it: it has more bytes in flight. Speeds count each byte twice, once
 # read and once written.
 #
 # > **After this page you can** write coalesced copies, read a TiledCopy, and move data through shared memory, by TMA
@@ -108,10 +108,10 @@ for swept in all_sweep_results("copy_in_flight"):
 # %% [markdown]
 # At first bandwidth grows with the bytes in flight. From the **knee**, here 24 KiB, this kernel gains next to nothing:
 # twice the bytes take twice as long. Little's law above takes the first row's step, when memory is almost idle. Under
-# load requests wait for each other and steps grow, so the knee lies at three times Little's 8 KiB.
+# load requests queue and steps grow, so the knee lies at three times Little's 8 KiB.
 #
-# Rung 2, with at most 4 KiB in flight, reads 1.07 TB/s: somewhat more than this kernel in its row *4 KiB*, whose step
-# has four loads, four stores and a loop in it, and half of this kernel's most.
+# Rung 2, with at most 4 KiB in flight, reads 1.07 TB/s, half of this kernel's most. So a load takes at most 0.51 µs: a
+# step of the table has four loads, four stores and a loop in it, too.
 #
 # ## Rung 3: 128 bits at a time
 #
@@ -119,8 +119,9 @@ for swept in all_sweep_results("copy_in_flight"):
 # its loads before the first store**; the tile is 64×128; and 256 threads share it.
 #
 # In CuTe this is a `TiledCopy`: one copy instruction, wrapped as a **copy atom** and laid out over threads and values.
-# One layout arranges the threads over the tile, as a matrix of thread numbers; the other, the elements that each takes
-# at once. For bf16 and the tile of 64×128, a vector has 8 elements, and 16 threads side by side cover a row.
+# One layout arranges the threads over the tile, as a matrix of thread numbers; the other arranges the elements that one
+# thread takes at once. For bf16 and the tile of 64×128, a vector has 8 elements, and 16 threads side by side cover a
+# row.
 #
 # - `mine = tiled.get_slice(thread)` is one thread's view. `mine.partition_S(t)` and `mine.partition_D(t)` give its part
 #   of a source and of a destination, as a tensor of shape (vector, repetitions down, repetitions across).
@@ -172,8 +173,8 @@ def vectorized(src: cute.Tensor, dst: cute.Tensor):
 
 
 # %% [markdown]
-# Here are the four changes. A row with a + is rung 2 with the changes that it names. (All rows but torch's are
-# TiledCopy kernels without predicates, rung 2's, too.)
+# Here are the four changes. A row with a + is rung 2 with the changes that it names. (Here rung 2, too, is a
+# TiledCopy kernel without predicates.)
 
 # %%
 show_sweep("copy_rungs")
@@ -202,8 +203,8 @@ show_mbarrier(1, [("arrive", 16384), ("bytes", 4096), ("bytes", 8192), ("bytes",
 
 # %% [markdown]
 # `make_tiled_tma_atom` makes the descriptor. It returns a copy atom that holds it, and, in place of `src`, a tensor of
-# *coordinates*, which `local_tile` cuts as it cuts memory. `cpasync.tma_partition` reshapes both to two
-# modes: the elements of one tile, and the tile's number.
+# *coordinates*, which `local_tile` cuts as it cuts memory. `cpasync.tma_partition` makes one mode of
+# the shared tile and two of the matrix: the elements of a tile, and the tile's number.
 #
 # The pieces, not in order (without a prefix they are in `cute.arch`):
 #

@@ -11,7 +11,8 @@
 # The GEMM of notebook 10 loads a tile, waits, computes, and loads the next one. While a block loads, it multiplies
 # nothing; while it multiplies, none of its loads is in flight. This page gives shared memory a second buffer, so that
 # the next tile arrives while this one is multiplied. Then it does the same one level closer to the tensor cores, with
-# registers. The first picture promises ×1.5. An H200 gives ×1.10, and ×1.16 with the registers; a model shows why.
+# registers. The first picture promises ×1.5. An H200 gives ×1.10, and ×1.16 with the registers; a model shows which
+# limit remains.
 #
 # > **After this page you can** predict the time of a pipeline from its parts, for one block on an SM and for several,
 # > write a double-buffered loop and say which barriers it needs, fetch registers ahead across the end of a tile, and
@@ -51,7 +52,7 @@ show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=8, bloc
 # that its buffer is free, and the next load into it is issued at once. With **one barrier a tile** (lower picture), a
 # load is issued after the barrier that says that a tile has arrived. One block alone is slower
 # that way: 6 ticks a tile, not 4.5. By the next formula, two blocks on an SM reach 3 either way, so
-# the second barrier buys nothing:
+# here the second barrier buys nothing:
 
 # %%
 show_timeline(*(Timeline(2, latency=4, transfer=2, compute=3, tiles=6, at_once=at_once) for at_once in (True, False)))
@@ -177,8 +178,8 @@ check("11.3", register_pipeline)
 # Within a tile the compiler may move a fetch ahead. Across the barrier it may not: that fetch is yours to place.
 #
 # Each kernel is timed in turns with cuBLAS. *gain* compares these ratios, whose spread within a run is ±. 10.4's blocks
-# run row by row, the others down C's columns. (The µs also hold what the GPU's clock did between the rows: cuBLAS took
-# some 3% longer beside 10.4.) The next section compares the loops alone.
+# run row by row, the others down C's columns. (The µs also hold what the GPU's clock did between the rows: on the H200
+# cuBLAS took some 3% longer beside 10.4.) The next section compares the loops alone.
 
 # %%
 show_ladder("10.4", "11.2", "11.3")
@@ -197,8 +198,8 @@ show_ladder("10.4", "11.2", "11.3")
 #
 # Beside copies the arithmetic takes longer, 962 cycles instead of 770 for 11.3 alone on an SM. A likely cause is shared
 # memory, which serves both. So the next table's *arithmetic* is measured, too, with loops that copy but never wait for
-# the copies. 10.2 has no such loop. With two blocks it gets 11.3's value, since its machine code fetches ahead, too;
-# with one block it gets 770, since no copy runs beside its arithmetic.
+# the copies. 10.2 has no such loop. With two blocks it is given 11.3's value, since the compiler fetches ahead there,
+# too; with one block it is given 770, since no copy runs beside its arithmetic.
 #
 # The cell calls your `period` for 10.2 and 11.3 with one block on an SM and with two, which is all that their registers
 # allow, and for 11.2 with three. 11.3 waits for a tile, multiplies one more K block, and then issues the next load, so
@@ -211,8 +212,9 @@ with suppress(NotImplementedError):  # until you have written period
 limits
 
 # %% [markdown]
-# `period`, the largest of a row's three limits, is within 5% of the measured cycles. Only the first three rows test the
-# model: in the last two, `period` returns the measured arithmetic.
+# `period`, the largest of a row's three limits, is within 5% of the measured cycles. Only the second and third row
+# test the model: the first has one block and nothing overlaps, and in the last two `period` returns the measured
+# arithmetic.
 #
 # In the first picture latency + transfer is twice the arithmetic, so a second buffer turns (6 + 3) / 2 ticks into 3:
 # ×1.5. Here a load's 1,356 cycles are less than twice the arithmetic's 925: two blocks of 10.2 need (1,356 + 925) / 2 =

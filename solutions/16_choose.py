@@ -163,8 +163,8 @@ show_model("hopper_tiles", page)
 # these ratios are.
 #
 # The next picture tests `step_cycles` alone. Each dot is a kernel with a tile of 128×N×64, timed at some shape: its
-# time without the start, at 1,850 cycles per µs, divided by its steps, of which it has at least 64. These kernels have
-# no cluster, split-K or stream-K, and take over twice what device memory needs. The red line is a limit inside
+# time without the start, at 1,850 cycles per µs, divided by the steps of its busiest block, at least 64. These kernels
+# have no cluster, split-K or stream-K, and take over twice what device memory needs. The red line is a limit inside
 # `step_cycles`:
 
 
@@ -181,8 +181,8 @@ show_steps({"limit: all bytes of shared memory, at 128 per cycle": limit, "step_
 # one with tiles of 128×64 needs 409 cycles a step, at 2048×512×10496. The red line is at 448.
 #
 # **Exercise 16.1** (about 2 lines). `step_bytes` counts correctly, but two terms of `step_cycles` take the wrong bytes.
-# Compare the table's rows with and without multicast, and the dots with the red line: which bytes belong in each term?
-# Write `repaired(tile, cluster, sm)`, with the same constants.
+# Compare the table's rows with and without multicast, and the dots with the red line: which bytes, if any, belong in
+# each term? Write `repaired(tile, cluster, sm)`, with the same constants.
 #
 # The check takes estimate / measured of the table's kernels and of notebook 15's levers, at 4096 and 8192. The greatest
 # may be 1.14 times the least (with `step_cycles` it is 1.25 times). Tiles with N ≥ 64 are also compared with the
@@ -212,8 +212,8 @@ picture
 # With N ≥ 64 that takes no longer than multiplying: there a formula needs no such limit.
 #
 # From N = 128 on, the course's `repaired` is within 15% of 98% of the dots. Below, it is within 15% of 73 of 129; 39
-# take 1.15 to 1.9 times as long as it says, and 17 less than 0.85. Neither model says why, and one start for all
-# kernels is part of it.
+# take 1.15 to 1.9 times as long as it says, and 17 less than 0.85. Neither model explains these; one start for all
+# kernels is one reason.
 #
 # Neither was fitted to the 26 shapes of the next table. At each, at least 40 configurations that the course's chooser
 # nominated were timed. Each model orders 10 to 21 of them; kernels with ping-pong, longer K tiles or larger clusters
@@ -249,8 +249,8 @@ print(len(SPACE), "configurations")
 #
 # The check refuses a choice that takes about twice the best one's time by the course's own model. At seven shapes your
 # choice may cost at most 12% more than the course's by the repaired model. A Hopper GPU times five of them instead and
-# prints the one that is slowest beside cuBLAS. Your speed there, divided by that of the course's choice,
-# gives a point from 0.85, and two from 0.93.
+# prints the one that is slowest beside cuBLAS. There 0.85 of the speed of the course's choice earns one point, and 0.93
+# two.
 
 
 # %%
@@ -315,7 +315,7 @@ check("16.3", tuned)
 # 0.992, where calls follow one another as in a model. The fastest of its first dozen is ahead at all 76.
 #
 # The next figure's H200 half has both; its H100 half and *16 chosen* in the first figure are older and have the model
-# alone. A's rows are a model's tokens.
+# alone. A's rows are a model's tokens. These are single calls, each after another kernel, by another timer.
 
 # %%
 show_figure("gemm_models")
@@ -338,7 +338,7 @@ show_figure("gemm_models")
 # ## What to remember
 #
 # - Count before you tune: waves, and the bytes of a step on each path.
-# - A model with ten constants orders configurations well enough to leave out most of them. Time the first ones.
+# - A model with ten constants leaves out most configurations. Among the first ones it errs: time them.
 # - Look for the term behind an error before you refit a constant. Then judge the model at shapes that it has not seen.
 #
 # ## Test yourself

@@ -131,9 +131,10 @@ check("17.1", tensor_memory)
 #
 # One bf16 instruction multiplies M × 16 by 16 × N and adds the product to M × N accumulators in tensor memory. M is at
 # most 128, in a pair of blocks 256, and N at most 256 ([Matrix
-# Shape](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-matrix-shape)). So a K tile of 64 takes four.
-# The operands are descriptors of shared memory, as on Hopper, and the accumulators an address in tensor memory. The
-# first instruction of a tile overwrites what the last tile left there, instead of adding to it:
+# Shape](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-matrix-shape)). K is always 16, so a K tile of
+# 64 takes four instructions. The operands are descriptors of shared memory, as on Hopper, and the accumulators an
+# address in tensor memory. The first instruction of a tile overwrites what the last tile left there, instead of adding
+# to it:
 #
 # ```python
 # for k_block in cutlass.range_constexpr(cute.size(tCrA, mode=[2])):  # tCrA, tCrB: descriptors, (1, 1, K blocks)
@@ -251,7 +252,7 @@ check("17.3", multiply)
 # An epilogue warp reads its 32 lanes in parts of 64 columns. `steps.read` is one `tcgen05.ld.32x32b.x64`: 32 lanes
 # times 64 columns of 32 bits, so each thread gets 64 accumulators of one row of C, in 64 registers. The load is
 # asynchronous, too: the registers are valid after `tcgen05.wait::ld`, which CuTe calls
-# `cute.arch.fence_view_async_tmem_load()`. `steps.write` is notebook 14's epilogue with two boxes in turns.
+# `cute.arch.fence_view_async_tmem_load()`. `steps.write` is notebook 14's epilogue, alternating between two boxes.
 #
 # Compare one accumulator with two, for three tiles of four K tiles. A color is a tile; a number is a K tile, in the
 # epilogue's row a part:
@@ -282,7 +283,7 @@ show_handover(1, 2)
 # The arrival must *release* what came before it, as CuTe's does by default. A relaxed arrival orders no other access:
 # in PTX's example `tcgen05.fence::before_thread_sync`, `fence::before` for short, comes ahead of it and releases. By
 # our reading of PTX neither replaces `wait::ld`, the only instruction that ends a `tcgen05.ld`. The whole warp executes
-# it, for the loads of all its lanes, so one lane may arrive for them.
+# it, and it covers the loads of every lane, so one lane may arrive for them.
 #
 # Here is the loop of an epilogue warp. One lane of each warp frees the accumulator as soon as its last part is in
 # registers. The arrival goes to the `free` of block `steps.leader`; without a pair that is the warp's own block. A
@@ -429,7 +430,8 @@ check("17.4", make_gemm)
 #   and `free` are to accumulators what `full` and `empty` are to stages.
 # - A commit turns the completion of issued work into an arrival.
 # - A block allocates tensor memory and must free it; each warp can read a quarter of the lanes.
-# - `wait::ld` ends loads of tensor memory; a release orders what has finished, and a fence after a wait what follows.
+# - `wait::ld` ends loads of tensor memory. A release publishes what has finished; a fence after the wait holds back
+#   what follows.
 # - A block may end only after every operation on its memory or mbarriers: loads, stores and commits.
 #
 # Next: [notebook 18](18_epilogues.ipynb) puts a layer's bias, activation and residual into the epilogue.
@@ -485,7 +487,7 @@ for pair in (False, True):
 # loads of both blocks report their bytes there, and the epilogue warps of both arrive there. (`steps.leader` in your
 # epilogue is the leader's rank.) `empty` and `ready` are each block's own: its producer and its epilogue wait there.
 #
-# Your `produce` serves as it is: the leader alone announces the bytes, and `steps.stage_bytes` are those of both
+# Your `produce` needs no change: the leader alone announces the bytes, and `steps.stage_bytes` are those of both
 # blocks. Block 1's bytes may land first: the phase ends only after the leader's arrival.
 #
 # `tcgen05.commit(barrier, mask, tcgen05.CtaGroup.TWO)` arrives at this mbarrier in each block of the mask. `steps.both`

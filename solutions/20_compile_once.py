@@ -169,10 +169,10 @@ compiles("factors 3.0, 2, 3.0, 2.0", [(free(8, 16), factor) for factor in (3.0, 
 #
 # Static sizes let the compiler unroll loops and leave out checks at the edges; they cost a compilation for each size.
 # The cache of this section has dynamic layouts. One property of strides and addresses still matters: accesses of 16
-# bytes, such as `ld.global.v4`, need aligned addresses. So a kernel has up to two versions for each tensor. A
+# bytes, such as `ld.global.v4`, need aligned addresses. So each tensor can double the number of versions. A
 # **contiguous run** is the elements along the mode whose stride is 1: a row of a row-major matrix. One version accesses
-# a run 16 bytes at a time, and its remainder element by element. It needs 16-byte-aligned starts, of the tensor and of
-# each run. Other tensors get the version that accesses single elements.
+# a run 16 bytes at a time, and its remainder element by element. This version needs 16-byte-aligned starts, of the
+# tensor and of each run. Other tensors get the one that accesses single elements.
 #
 # **Exercise 20.1** (about 8 lines). Write `cache_key(tensors, constants, arch)`: a key for a dictionary. `tensors` are
 # torch tensors of any rank, each with one stride of 1, none of 0, and no size of 1; `constants` is a tuple of numbers
@@ -208,7 +208,7 @@ check("20.1", cache_key)
 # With **TVM-FFI**, a calling convention, you pass torch tensors directly. Compiled code unpacks them, and checks each
 # one's dtype, rank, strides and address. `assumed_align=16` requests the 16-byte version; the default is an element's
 # size. A matrix must promise its strides, too: with the stride `cute.sym_int64(divisibility=4)` in `make_fake_tensor`,
-# the code may assume a multiple of 4, and each call checks it.
+# the code may assume a multiple of 4, 16 bytes of fp32, and each call checks it.
 #
 # A launch needs a *stream*. With `make_fake_stream(use_tvm_ffi_env_stream=True)` among the arguments, the compiled
 # function looks up torch's current stream itself, and calls omit it. This is the whole launch, for vectors:
@@ -276,7 +276,7 @@ with tempfile.TemporaryDirectory() as folder:
 
 # %% [markdown]
 # Machine code for sm_80 runs on GPUs of compute capability 8.x. A target with an `a` has instructions that only this
-# architecture offers (`wgmma` on sm_90a, `tcgen05` on sm_100a), and its code runs on no other.
+# architecture offers (`wgmma` on sm_90a, `tcgen05` on sm_100a), and code for it runs on no other.
 #
 # A process on a GPU of the target loads the file, and passes a stream, since `save` promised one:
 #
@@ -318,7 +318,7 @@ def captured(launches, x, y):
 #
 # - `key(x)` is a key like that of 20.1: it has the dtype and the alignment of x, and no sizes
 # - `compile(x, y)` returns a function `launches(x, y, stream)`, which launches several kernels that read x and write y.
-#   It serves every x with the same key
+#   `launches` serves every x with the same key
 #
 # Compile once for each key. Whose: the caller's tensor's, or that of the tensor that your kernels read? Capture once
 # for each dtype and shape (of one GPU): a later call with an x of the same dtype and shape costs a copy and a replay,
@@ -414,10 +414,10 @@ check("20.2", replayed)
 # ```
 #
 # **Exercise 20.3** (about 7 lines). Write `scale_kernel(w, x, y)`, launched after it with `use_pdl=True`. It multiplies
-# y by the weights w, and sets x to 0 for the next batch. It does before the wait all work that is safe there. All three
-# are (rows, columns), and there are as many threads as columns. `values = w[None, column].load()` reads a column into
-# registers, `y[None, column].store(values)` stores one, and `x[None, column].fill(0.0)` fills one. `check` simulates
-# both kernels, and reports accesses that nothing orders.
+# y by the weights w, and sets x to 0 for the next batch. Let it do before the wait all work that is safe there. All
+# three are (rows, columns), and there are as many threads as columns. `values = w[None, column].load()` reads a column
+# into registers, `y[None, column].store(values)` stores one, and `x[None, column].fill(0.0)` fills one. `check`
+# simulates both kernels, and reports accesses that nothing orders.
 
 
 # %%
@@ -438,9 +438,9 @@ def scale_kernel(w: cute.Tensor, x: cute.Tensor, y: cute.Tensor):
 check("20.3", scale_kernel)
 
 # %% [markdown]
-# Before the wait, y may not be written yet and x not read yet, even if the result is right on your GPU. **Predict**
-# what PDL gains for y = max(x, 0) · w, with 16 rows and 135,168 columns. One call launches both kernels; in a graph the
-# host has no part in the time:
+# Before the wait, the first kernel may not yet have written y or read x, even if the result is right on your GPU.
+# **Predict** what PDL gains for y = max(x, 0) · w, with 16 rows and 135,168 columns. One call launches both kernels; in
+# a graph the host has no part in the time:
 
 # %%
 show_pairs("NVIDIA H200")
@@ -450,7 +450,7 @@ show_pairs("NVIDIA H200")
 # in a graph. Loading the weights before the wait shows no gain here: the last two rows' ranges overlap.
 #
 # The course's Hopper GEMM initializes its mbarriers, then waits, and gives no signal. Here are calls in a row, each of
-# which waits for the one before:
+# which waits for the one before; the numbers are speeds as fractions of cuBLAS's:
 
 # %%
 show_sweep("gemm_pdl")

@@ -50,8 +50,8 @@ print(f"S: {product:.0f} cycles, P V: {product:.0f}; softmax: exponentials {expo
 # %% [markdown]
 # Count in ticks of 256 cycles: for a warpgroup alone, S takes 2, P V 2, the softmax 3.
 #
-# Each step computes S of one block of keys and P V of the block before. Wgmmas are asynchronous, so a kernel chooses
-# what a warpgroup waits for before its softmax:
+# Each step computes S of one block of keys and P V of the block visited before. Wgmmas are asynchronous, so a kernel
+# chooses what a warpgroup waits for before its softmax:
 #
 # - *together*: it issues P V and S, and waits for both.
 # - *turns for both*: it issues S and P V, and waits for S only. The two warpgroups take turns at issuing both, which is
@@ -133,7 +133,8 @@ show_source(by_row, p_operand)
 # | `s.reduce(cute.ReductionOp.MAX, start, 0)` | the largest of `start` and all elements of s; with `ADD`, their sum |
 # | `quad_reduce(value, cute.arch.fmax)` | the largest value of a row's four lanes, by two shuffles; all four get it |
 # | `cute.math.exp2(x, fastmath=True)` | one `ex2.approx.ftz`; without it, more, since subnormals are kept |
-# | `a if x == y else b`, `-Float32.inf` | a choice at run time, of numbers; −∞ |
+# | `a if x == y else b` | chooses between two numbers at run time |
+# | `-Float32.inf` | −∞ |
 
 
 # %%
@@ -244,9 +245,10 @@ def steps(me, tile, k_state, v_state):
 
 # %% [markdown]
 # **Exercise 23.3** (about 14 lines). Complete `consume(me, tile, q_full)`, a consumer warpgroup's work on one tile of
-# queries, up to the last P V. The caller divides O by the sums and stores it. S of the last block takes a turn; the
-# last P V needs none. Each turn is passed directly after its wgmmas are issued. A tile may have one block. The thread
-# block ends after its tile, so a barrier may be left with an arrival for which no warpgroup waits.
+# queries, up to the last P V. The caller divides O by the sums and stores it. S of the block visited first takes a
+# turn; the P V left at the end needs none. Each turn is passed directly after its wgmmas are issued. A tile may have
+# one block. The thread block ends after its tile, so a barrier may be left with an arrival for which no warpgroup
+# waits.
 #
 # | at hand | |
 # |---|---|
@@ -326,7 +328,7 @@ show_levers("attention_levers")
 #
 # At 128, *turns for both* is 7.5% faster than the row *longest first*, whose step is still *together*. For the longest
 # tile, with 32 blocks of keys, the charts' rule promises 74% over *together* in step and 0.4% over *together* apart: it
-# does not explain 7.5%. By the rule the tensor cores idle for 2 of 258 ticks, yet the kernel reaches 66% of the
+# does not explain 7.5%. By the rule the tensor cores are busy for 256 of 258 ticks, yet the kernel reaches 66% of the
 # datasheet's 989 TFLOP/s. The clock under load is part of it (0.91 in notebook 14), and half of each diagonal block,
 # which is computed and not counted (3%). At 64 the products take half as long, 512 cycles for a block of keys, and the
 # softmax 736: by this count, it is the limit then. Why *hidden P V* gains only there, and *turns for S* loses, is not
