@@ -314,14 +314,15 @@ check("16.3", tuned)
 # 97, and 96%. On the third GPU the choice is ahead of cuBLAS at 74 of the 76, with a median of 1.09 and a least of
 # 0.992, where calls follow one another as in a model. The fastest of its first dozen is ahead at all 76.
 #
-# The next figure's H200 half has both; its H100 half and *16 chosen* in the first figure are older and have the model
-# alone. A's rows are a model's tokens. These are single calls, each after another kernel, by another timer.
+# The next figure is older. It has single calls, in turns with cuBLAS's. Its H200 half has earlier trees; its H100 half
+# and *16 chosen* in the first figure have the model alone. A's rows are a model's tokens.
 
 # %%
 show_figure("gemm_models")
 
 # %% [markdown]
-# At 80 random shapes on an H200 the median is 1.03, 29 are below 1, and the least is 0.919, at 856×4904×2392.
+# At 80 random shapes on an H200, timed like this, the median is 1.03, 29 are below 1, and the least is 0.919, at
+# 856×4904×2392.
 #
 # [QuACK](https://github.com/Dao-AILab/quack)'s GEMM is written in the same DSL. Its
 # [configurations](https://github.com/Dao-AILab/quack/blob/main/quack/gemm_config.py) for Hopper have no tile below

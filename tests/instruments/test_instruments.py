@@ -258,6 +258,7 @@ def test_117_shapes_that_tma_takes_each_weight_at_each_number_of_tokens():
     sweep = SWEEPS["gemm_models"]()
     assert len(sweep.shapes) == len(set(sweep.shapes)) == 117
     assert [shape_problem(*shape) for shape in sweep.shapes] == [None] * 117
+    assert sweep.in_a_row
     assert {tokens for tokens, _, _ in sweep.shapes} == set(TOKENS)
 
 

@@ -2,6 +2,7 @@
 
 from contextlib import contextmanager, nullcontext
 from math import exp
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -94,46 +95,52 @@ class WarmingGpu:
 
         return run
 
-    def graph(self, graph, stream):
-        return self.capturing(graph)
-
     @contextmanager
-    def capturing(self, graph):
+    def graph(self, graph, stream):
         self.captured = 0.0
         yield
         graph.us = self.captured
 
-    def replay(self, graph):
-        self.now += graph.us * (1 - 0.1 * exp((self.rested - self.now) / 1e3))
+    def new_graph(self):
+        def replay():
+            self.now += made.us * (1 - 0.1 * exp((self.rested - self.now) / 1e3))
+
+        made = SimpleNamespace(replay=replay)
+        return made
+
+    def event(self, enable_timing):
+        def record():
+            made.at = self.now
+
+        made = SimpleNamespace(record=record, synchronize=lambda: None)
+        made.elapsed_time = lambda other: (other.at - made.at) / 1e3
+        return made
 
     def rest(self, seconds):
         self.rested = self.now
 
 
-def test_calls_that_take_as_long_have_one_time_wherever_they_stand(monkeypatch):
+@pytest.fixture
+def warming(monkeypatch):
     gpu = WarmingGpu()
-    graph = type("Graph", (), {"replay": lambda self: gpu.replay(self)})
-    event = type(
-        "Event",
-        (),
-        {
-            "__init__": lambda self, enable_timing: None,
-            "record": lambda self: setattr(self, "at", gpu.now),
-            "synchronize": lambda self: None,
-            "elapsed_time": lambda self, other: (other.at - self.at) / 1e3,
-        },
-    )
     monkeypatch.setattr(tune, "side_stream", lambda: None)
     monkeypatch.setattr(tune, "us_of", lambda call, sets: 10.0)
     monkeypatch.setattr(tune, "sleep", gpu.rest)
-    monkeypatch.setattr(torch.cuda, "CUDAGraph", graph)
-    monkeypatch.setattr(torch.cuda, "Event", event)
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", gpu.new_graph)
+    monkeypatch.setattr(torch.cuda, "Event", gpu.event)
     monkeypatch.setattr(torch.cuda, "graph", gpu.graph)
     monkeypatch.setattr(torch.cuda, "stream", lambda stream: nullcontext())
-    equal = tune.times([gpu.call(10.0)] * 24, [()] * 4, rounds=31)
+    return gpu
+
+
+def test_calls_that_take_as_long_have_one_time_wherever_they_stand(warming):
+    equal = tune.times([warming.call(10.0)] * 24, [()] * 4, rounds=31)
     assert max(equal) < 1.005 * min(equal)
+
+
+def test_the_round_that_warms_up_does_not_count(warming):
     warmed_up = []
-    (few,) = tune.in_a_row([gpu.call(10.0)], [()], 5, ready=lambda: warmed_up.append(gpu.now))
+    (few,) = tune.in_a_row([warming.call(10.0)], [()], 5, ready=lambda: warmed_up.append(warming.now))
     assert len(few) == 5
     assert warmed_up
 

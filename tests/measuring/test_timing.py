@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from tests.stand_ins import H200, OnTorch, copied, led_in
+from tutorlib.kernels.hopper import tune
 from tutorlib.machine import device
 from tutorlib.machine.device import Clocks
 from tutorlib.machine.features import HARDWARE
@@ -211,19 +212,35 @@ def test_a_rate_is_written_in_one_way(tflops, gbps, text):
 COPY = copy("fp32")
 
 
+def replayed(calls, sets, rounds, ready, meanwhile):
+    """Stands in for tune.in_a_row: each call on each set, before and after `ready`; the kernel takes 2 µs of 3."""
+    for warm in (True, False):
+        for call in calls:
+            for each in sets:
+                call(*each)
+        meanwhile()
+        if warm:
+            ready()
+    return [[us] * rounds for us in (2.0, 3.0)]
+
+
 @pytest.fixture
 def small_cache(on_cpu, monkeypatch):
     """A GPU whose L2 is small, so that few sets of tensors are rotated; its calls are torch's."""
     monkeypatch.setattr(device, "gpu", lambda: replace(H200, l2=2**15))
     monkeypatch.setattr(timing, "paired", led_in)
+    monkeypatch.setattr(tune, "in_a_row", replayed)
+    monkeypatch.setattr(timing, "clocks", lambda: None)
     monkeypatch.setattr("tutorlib.problems.work.context_broken", lambda: False)
 
 
 @pytest.mark.usefixtures("small_cache")
+@pytest.mark.parametrize("in_a_row", [False, True])
 class TestEveryTimedCall:
-    def test_a_right_kernel_has_a_measurement(self):
-        measured = measure_once(COPY, OnTorch(lambda src, dst: dst.copy_(src)), (64, 96))
-        assert (measured.ratio, measured.shape, measured.dtype) == (1, (64, 96), "fp32")
+    def test_a_right_kernel_has_a_measurement(self, in_a_row):
+        measured = measure_once(COPY, OnTorch(lambda src, dst: dst.copy_(src)), (64, 96), 4, in_a_row)
+        assert (measured.ratio, measured.shape, measured.dtype) == (1.5 if in_a_row else 1, (64, 96), "fp32")
+        assert (measured.regime, measured.n) == ("in a row" if in_a_row else "cool", 4)
         assert measured.baseline == "torch copy_"
 
     @pytest.mark.parametrize(
@@ -233,11 +250,11 @@ class TestEveryTimedCall:
             (lambda src, dst: (src.zero_(), dst.zero_()), "the kernel changed an input"),
         ],
     )
-    def test_what_it_leaves_is_looked_at(self, kernel, says):
+    def test_what_it_leaves_is_looked_at(self, kernel, says, in_a_row):
         with pytest.raises(WrongWhenTimed, match=re.escape(says)):
-            measure_once(COPY, OnTorch(kernel), (64, 96))
+            measure_once(COPY, OnTorch(kernel), (64, 96), in_a_row=in_a_row)
 
-    def test_what_the_lead_in_wrote_is_no_result_of_a_timed_call(self):
+    def test_what_the_lead_in_wrote_is_no_result_of_a_timed_call(self, in_a_row):
         calls = Counter()
 
         def every_other_time(src, dst):
@@ -246,11 +263,11 @@ class TestEveryTimedCall:
                 dst.copy_(src)
 
         with pytest.raises(WrongWhenTimed, match="still NaN"):
-            measure_once(COPY, OnTorch(every_other_time), (64, 96))
+            measure_once(COPY, OnTorch(every_other_time), (64, 96), in_a_row=in_a_row)
 
-    def test_what_torch_raises_is_a_fault(self):
+    def test_what_torch_raises_is_a_fault(self, in_a_row):
         def refused(src, dst):
             raise RuntimeError("too many resources requested for launch")
 
         with pytest.raises(KernelFault, match="a block asks for more registers"):
-            measure_once(COPY, OnTorch(refused), (64, 96))
+            measure_once(COPY, OnTorch(refused), (64, 96), in_a_row=in_a_row)

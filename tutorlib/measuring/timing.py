@@ -3,7 +3,7 @@
 import statistics
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import cycle, islice, pairwise
 from math import ceil, isclose
@@ -90,6 +90,24 @@ def paired(
     return Times(tuple(times[0]), tuple(times[1]), tuple(c for c in sampled if c is not None), tuple(counted))
 
 
+def in_graphs(
+    kernels: Sequence[Call], baselines: Sequence[Call], refresh: Call, spoil: Call, verify: Call, pairs: int = PAIRS
+) -> Times:
+    """As `paired`, but calls follow one another, as in a model: a pair is a graph of each, with a rest after the two.
+
+    Inputs stay the same; outputs are overwritten before the first pair that counts, and looked at after the last.
+    """
+    from tutorlib.kernels.hopper import tune
+
+    sampled: list[Clocks | None] = []
+    numbers = [(n,) for n in range(len(kernels))]
+    calls = [lambda n: kernels[n](), lambda n: baselines[n]()]
+    refresh()
+    kernel, baseline = tune.in_a_row(calls, numbers, pairs, spoil, lambda: sampled.append(clocks()))
+    verify()
+    return Times(tuple(kernel), tuple(baseline), tuple(c for c in sampled if c is not None))
+
+
 def host_us(call: Call, calls: int = 200) -> float:
     """The host's time for a call, in µs: the kernel is queued and not waited for."""
     import torch
@@ -141,7 +159,7 @@ class Measurement:
     n: pairs. throttled: the driver's reasons to slow down, or ().
     clock_mhz, counted_mhz: the SM clock under load, as the driver reports it, and as the SMs count it (`SmClock`).
     tflops, gbps: throughput at the median; the other is None.
-    regime: "cool": taken in short rounds between which the GPU rests. "in a row": see `measure_in_a_row`.
+    regime: "cool": taken in short rounds between which the GPU rests. "in a row": see `in_graphs`.
     usual_us: the baseline's time for this work in other records of this GPU, None without any.
     """
 
@@ -282,10 +300,13 @@ class WrongWhenTimed(Exception):
     """A timed call gave a wrong result; the message describes it."""
 
 
-def measure_once(problem: Problem, launcher: Launcher, shape: Shape, pairs: int = PAIRS) -> Measurement:
+def measure_once(
+    problem: Problem, launcher: Launcher, shape: Shape, pairs: int = PAIRS, in_a_row: bool = False
+) -> Measurement:
     """The kernel's time at a shape beside the baseline's, on the GPU at hand; it may be noisy.
 
-    At least `pairs` pairs are timed, in rounds of a few ms between which the GPU rests while outputs are checked.
+    At least `pairs` pairs are timed, in rounds of a few ms between which the GPU rests while outputs are checked; in a
+    row, as `in_graphs` says.
     Raises WrongWhenTimed if a timed call's output is wrong or an input was changed, KernelFault, and ValueError where
     the problem has no baseline.
     """
@@ -317,7 +338,9 @@ def measure_once(problem: Problem, launcher: Launcher, shape: Shape, pairs: int 
         baselines = [
             partial(problem.baseline, output, *work.inputs) for output, work in zip(other_outputs, works, strict=True)
         ]
-        return summarise(paired(kernels, baselines, refresh, spoil, verify, pairs), problem, shape)
+        timed, regime = (in_graphs, "in a row") if in_a_row else (paired, "cool")
+        times = timed(kernels, baselines, refresh, spoil, verify, pairs)
+        return replace(summarise(times, problem, shape), regime=regime)
     except (WrongWhenTimed, KernelFault):
         raise
     except Exception as error:

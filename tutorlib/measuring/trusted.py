@@ -6,7 +6,6 @@ from dataclasses import replace
 from statistics import median
 
 from tutorlib.machine import device
-from tutorlib.measuring.in_a_row import measure_in_a_row
 from tutorlib.measuring.results import recorded_on
 from tutorlib.measuring.timing import PAIRS, Measurement, measure_once
 from tutorlib.problems.problem import Problem, Shape
@@ -19,14 +18,13 @@ REST_S = 5  # before another attempt where the baseline was off: a power cap may
 def measure(
     problem: Problem, launcher: Launcher, shape: Shape, pairs: int = PAIRS, in_a_row: bool = False
 ) -> Measurement:
-    """As `measure_once`, or `measure_in_a_row`, up to ATTEMPTS times; the last may still be noisy, or off: see there.
+    """As `measure_once`, up to ATTEMPTS times; the last may still be noisy: see `Measurement.noisy`, `Measurement.off`.
 
     Raises WrongWhenTimed and KernelFault.
     """
-    once = measure_in_a_row if in_a_row else measure_once
     with device.own_turn():
         for _ in range(ATTEMPTS):
-            measured = beside_records(once(problem, launcher, shape, pairs))
+            measured = beside_records(measure_once(problem, launcher, shape, pairs, in_a_row))
             if not measured.noisy:
                 break
             time.sleep(REST_S if measured.off else 0)

@@ -64,7 +64,7 @@ CAUSES = {
     "shuffle in a branch": "some threads of a warp never reach an instruction that needs the whole warp",
 }
 OBJECTS = "the simulator reports a violation, whether or not the result is right."
-DRAWS = 4  # of random inputs: of few elements, one in 40 hides a fault
+DRAWS = 4  # of random inputs: a few elements can hide a fault by chance
 LARGEST = 2**16  # elements of all tensors: a hunt makes things small
 
 

@@ -161,8 +161,8 @@ def in_a_row(
     """µs of each call(*set) in each of some rounds in which all take turns; the GPU rests between the rounds.
 
     A call is captured often enough, on one set of tensors after the other, so that the host's time does not count.
-    The GPU gets warmer in a round, and who has the same place in all of them can be 2 % faster than another (H200): so
-    places are drawn, and every other round is the reverse of the one before. The host waits for nothing within one.
+    The GPU gets warmer in a round, so that the same place in all of them would favor a call: places are drawn, and
+    every other round is the reverse of the one before. The host waits for nothing within one.
     ready: called after a round that warms up and does not count. meanwhile: called while a round runs.
     """
     stream, graphs = side_stream(), []
@@ -185,7 +185,7 @@ def in_a_row(
         else:
             draw.shuffle(order)
         led_in = 0.0
-        for n in cycle(order[::-1]):  # not timed: what comes first after a rest takes some 1 % longer
+        for n in cycle(order[::-1]):  # not timed: what comes first after a rest takes longer
             graph, repeated, us = graphs[n]
             graph.replay()
             led_in += us * repeated
