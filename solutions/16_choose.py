@@ -309,20 +309,19 @@ check("16.3", tuned)
 # ## Beside cuBLAS and QuACK
 #
 # The course's own chooser (`tutorlib/kernels/hopper/choose.py`) has a model of the same kind, with more terms. Then
-# 1,600 small decision trees, trained on 3,718 other shapes, sort its first 24 again. At 76 held-out shapes of models,
-# timed on three H200s, the model's first choice is within 3% of the fastest at 84, 82, and 83%; with the trees at 95,
-# 97, and 96%. On the third GPU the choice is ahead of cuBLAS at 74 of the 76, with a median of 1.09 and a least of
-# 0.992, where calls follow one another as in a model. The fastest of its first dozen is ahead at all 76.
+# 1,600 small decision trees, trained on 4,436 other shapes, sort its first 24 again. At 76 held-out shapes of models,
+# timed on three H200s, the model's first choice is within 3% of the fastest at 84, 82, and 83%; with the trees at 97,
+# 97, and 97%. Beside cuBLAS, in calls that follow one another as in a model, the choice has a median of 1.10 and a
+# least of 0.998 at these shapes.
 #
-# The next figure is older. It has single calls, in turns with cuBLAS's. Its H200 half has earlier trees; its H100 half
-# and *16 chosen* in the first figure have the model alone. A's rows are a model's tokens.
+# The H200 half of the next figure is timed in the same way. Its H100 half is older: single calls, and the model alone.
+# A's rows are a model's tokens.
 
 # %%
 show_figure("gemm_models")
 
 # %% [markdown]
-# At 80 random shapes on an H200, timed like this, the median is 1.03, 29 are below 1, and the least is 0.919, at
-# 856×4904×2392.
+# At 80 random shapes on the H200 the median is 1.11, 12 are below 1, and the least is 0.931, at 856×4904×2392.
 #
 # [QuACK](https://github.com/Dao-AILab/quack)'s GEMM is written in the same DSL. Its
 # [configurations](https://github.com/Dao-AILab/quack/blob/main/quack/gemm_config.py) for Hopper have no tile below

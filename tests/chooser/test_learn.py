@@ -2,6 +2,8 @@
 
 import re
 from collections import defaultdict
+from math import floor
+from statistics import median
 
 import numpy as np
 import pytest
@@ -12,7 +14,10 @@ from tests.chooser.learn import Sample, learn, sample, slopes
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.learned import Trees, learned
 from tutorlib.kernels.hopper.tune import Problem, nominees
+from tutorlib.measuring.results import read_sweep, sweep_file
+from tutorlib.measuring.timing import within_noise
 from tutorlib.paths import DATA, ROOT, SOLUTIONS
+from tutorlib.problems.differences import by
 
 PAGE = SOLUTIONS / "16_choose.py"
 
@@ -99,14 +104,48 @@ def test_at_shapes_that_the_fit_has_not_seen_the_choice_keeps_up_with_cublas_and
     assert tuned.min() > 1
 
 
-def test_page_16_and_readme_say_how_often_and_how_the_choice_and_the_dozen_stand_beside_cublas():
+def recorded(name, kernel="chosen"):
+    """Shape → measurement on the H200, of a sweep."""
+    swept = read_sweep(sweep_file("NVIDIA H200", name))
+    return {point.measurement.shape: point.measurement for point in swept.points if point.name == kernel}
+
+
+def ratios(name):
+    """Shape → speed over cuBLAS'."""
+    return {shape: measured.ratio for shape, measured in recorded(name).items()}
+
+
+def test_page_16_says_how_often_and_how_the_choice_stands_beside_cublas():
     said = re.sub(r"\n# ", " ", PAGE.read_text(encoding="utf-8"))
     learned_too, alone = ([100 * np.mean(each <= 0.03) for each in of] for of in zip(*map(within, UNSEEN), strict=True))
     assert "at {:.0f}, {:.0f}, and {:.0f}%; with the trees".format(*alone) in said
     assert "trees at {:.0f}, {:.0f}, and {:.0f}%".format(*learned_too) in said
-    chosen, dozen = beside_cublas(UNSEEN[-1])
-    ahead = f"at {np.sum(chosen >= 1)} of the {len(chosen)}, with a median of {np.median(chosen):.2f}"
-    assert f"{ahead} and a least of {chosen.min():.3f}" in said
-    assert dozen.min() > 1
+    chosen = ratios("gemm_unseen").values()
+    assert f"the choice has a median of {median(chosen):.2f} and a least of {min(chosen):.3f} at these" in said
+    drawn = ratios("gemm_any")
+    middle, below = median(drawn.values()), sum(ratio < 1 for ratio in drawn.values())
+    assert f"At {len(drawn)} random shapes on the H200 the median is {middle:.2f}, {below} are below 1" in said
+    worst = min(drawn, key=drawn.get)
+    assert f"and the least is {drawn[worst]:.3f}, at {by(worst)}" in said
+
+
+def test_readme_says_how_the_choice_stands_beside_cublas():
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    assert f"median {np.median(chosen):.2f} and at least {chosen.min():.2f} at {len(chosen)} shapes of other" in readme
+    for name, words in (
+        ("gemm_models", "median {:.2f} and at least {:.2f} at {} shapes of language models"),
+        ("gemm_unseen", "{:.2f} and {:.2f} at {} shapes of other models"),
+        ("gemm_any", "{:.2f} and {:.2f} at {} random shapes"),
+    ):
+        found = ratios(name).values()
+        assert words.format(median(found), floor(100 * min(found)) / 100, len(found)) in readme
+
+
+def test_page_20_says_what_an_early_start_gains():
+    page = (SOLUTIONS / "20_compile_once.py").read_text(encoding="utf-8")
+    pairs = zip(*(recorded("gemm_pdl", f"{how} PDL").values() for how in ("without", "with")), strict=True)
+    (best, gain, _), *others = sorted(
+        ((by(late.shape), early.ratio / late.ratio - 1, (late, early)) for late, early in pairs),
+        key=lambda each: -each[1],
+    )
+    assert f"At {best} a call is {gain:.0%} faster with PDL; in the two longer calls" in page
+    assert [within_noise(less, *measured) for _, less, measured in others] == [True, True]

@@ -11,6 +11,7 @@ from tests.simulate.cutile.test_memory import copy, gemm
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
 from tutorlib.kernels.cutile import Config, persistent, slabs
+from tutorlib.problems.problem import torch_dtype
 from tutorlib.simulate.cutile import run
 
 pytestmark = pytest.mark.gpu("80")
@@ -64,8 +65,8 @@ def kernels():
     yield "copy", copy, (3, 2), (matrix, torch.zeros(10, 30), 4, 16)
     a, b = randn(150, 100, dtype=bf16), randn(90, 100, dtype=bf16)
     yield "gemm", gemm, (3, 2), (a, b, torch.zeros(150, 90), 64, 64, 32)
-    yield "persistent_transpose", persistent_transpose, (3,), (randn(1000), randn(1000), torch.zeros(1000), 128)
-    yield "gathering_transpose", gathering_transpose, (8,), (randn(1000), randn(1000), torch.zeros(1000), 128)
+    yield "persistent_transpose", persistent_transpose, (2, 2), (matrix, torch.zeros(30, 10), 4, 8)
+    yield "gathering_transpose", gathering_transpose, (3, 4), (matrix, torch.zeros(30, 10), 4, 8)
     yield "softmax", two_pass_softmax, (10,), (matrix * 10, torch.zeros(10, 30), 32)
     yield "integers", integers, (1,), (torch.arange(-30, 34, dtype=torch.int32), torch.zeros(64, dtype=torch.int32))
     numbers = torch.arange(0, 1920, 3, dtype=torch.int32)
@@ -116,16 +117,14 @@ ANSWERS = ("07.1", "07.3", "08.1", "08.3")
 
 @pytest.fixture(scope="module")
 def answers():
-    return load_answers("07_cutile_gemm")
+    return load_answers("07_cutile_gemm") | load_answers("08_cutile_fp8")
 
 
 def agree(kernel, id, shape, grid, constants):
     """Interpret a kernel and launch it, on the same random inputs of an exercise's problem."""
     problem = find(id).problem
     inputs = problem.random(shape, torch.Generator().manual_seed(0))
-    c = torch.full(problem.shape_of(problem.output, shape), torch.nan).to(
-        torch.float32 if id == "08.1" else torch.bfloat16
-    )
+    c = torch.full(problem.shape_of(problem.output, shape), torch.nan, dtype=torch_dtype(problem.output.dtype))
     on_gpu = [tensor.cuda() for tensor in (*inputs, c)]
     report = run(kernel, grid, (*inputs, c, *constants))
     ct.launch(torch.cuda.current_stream(), grid, kernel, (*on_gpu, *constants))

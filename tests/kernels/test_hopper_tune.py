@@ -46,12 +46,12 @@ def test_other_processes_compile_what_is_missing_and_say_what_does_not_compile(t
 
 @pytest.fixture
 def timed(tmp_path, monkeypatch):
-    """The problems that were timed; of the nominees the fourth is the fastest."""
+    """The problems that were timed; of the nominees the fourth is the fastest, but for a tie with the last."""
     found = []
 
     def time_all(configs, problem, where):
         found.append(problem)
-        return [abs(n - 3) + 1.0 for n in range(len(configs))]
+        return [*(abs(n - 3) + 1.0 for n in range(len(configs) - 1)), 0.995]
 
     monkeypatch.setattr(tune, "folder", lambda: tmp_path)
     monkeypatch.setattr(tune, "max_clusters", lambda size: 132)

@@ -42,7 +42,7 @@ def gemm_ladder(everything: Sequence[SweepResults] | None = None, rungs: Sequenc
     these, not of families, and all from one session. Raises NoData.
     """
     if everything is None:
-        everything = [swept if rungs else with_newer(swept) for swept in all_sweep_results("gemm_rungs")]
+        everything = all_sweep_results("gemm_rungs")
     families = {"": rungs.__contains__} if rungs else FAMILIES
     rows = [
         (family, part)
@@ -72,7 +72,7 @@ def gemm_ladder(everything: Sequence[SweepResults] | None = None, rungs: Sequenc
 
 def ladder_in_brief() -> Figure:
     """README's figure: two rungs of each family, on the GPU swept last. Raises NoData."""
-    swept = with_newer(max(all_sweep_results("gemm_rungs"), key=lambda swept: swept.date))
+    swept = max(all_sweep_results("gemm_rungs"), key=lambda swept: swept.date)
     shown = [point for point in swept.points if point.name in IN_BRIEF]
     figure = Figure(figsize=(13, 4.4), layout="constrained")
     for axes, (family, belongs) in zip(figure.subplots(1, 2, sharey=True), FAMILIES.items(), strict=True):
@@ -84,16 +84,6 @@ def ladder_in_brief() -> Figure:
             line.set_label(IN_BRIEF.get(str(line.get_label()), baseline))
         label_ends(axes)
     return figure
-
-
-def with_newer(swept: SweepResults) -> SweepResults:
-    """The sweep with the squares of gemm_any, where these are newer, in the place of its self-configuring rung."""
-    for newer in known_sweeps("gemm_any"):
-        if newer.gpu == swept.gpu and newer.date > swept.date:
-            kept = [point for point in swept.points if point.name != CHOSEN]
-            chosen = [replace(point, name=CHOSEN) for point in newer.points if point.measurement.shape in swept.shapes]
-            return replace(swept, points=(*kept, *chosen))
-    return swept
 
 
 def ends_of_family(swept: SweepResults, belongs: Callable[[str], bool]) -> SweepResults:

@@ -1,7 +1,7 @@
 """Figures of a sweep's space: any shape, tiles and stages, tiles and hints, orders of blocks."""
 
 from collections.abc import Collection, Mapping, Sequence
-from itertools import product
+from itertools import chain, product
 from statistics import median
 
 from matplotlib.axes import Axes
@@ -128,15 +128,15 @@ def draw_shapes(axes: Axes, swept: SweepResults) -> None:
             "memory limits | tensor cores limit", (ridge, 1), (0, -4), ha="center", va="top", color=INK, fontsize=9,
             xycoords=("data", "axes fraction"), textcoords="offset points", backgroundcolor="white",
         )  # fmt: skip
-    for (kind, measured), color, marker in zip(kinds.items(), (SHADES[2], SHADES[3], SHADES[0]), "soD", strict=False):
+    for (kind, measured), color, marker in zip(kinds.items(), (SHADES[3], SHADES[0]), "oD", strict=True):
         axes.scatter(
             [intensity(each) for each in measured], [each.ratio for each in measured],
             color=color, marker=marker, s=55, label=f"{kind}: {told(measured)}", zorder=3,
         )  # fmt: skip
-    if drawn := [each for measured in list(kinds.values())[1:] for each in measured]:
-        middle = median(each.ratio for each in drawn)
-        axes.axhline(middle, color=SHADES[1], linewidth=1.5, label=f"all random ones: {told(drawn)}")
-    least = min((point.measurement for point in swept.points), key=lambda each: each.ratio)
+    drawn = [*chain.from_iterable(kinds.values())]
+    middle = median(each.ratio for each in drawn)
+    axes.axhline(middle, color=SHADES[1], linewidth=1.5, label=f"all: {told(drawn)}")
+    least = min(drawn, key=lambda each: each.ratio)
     axes.scatter([intensity(least)], [least.ratio], s=170, facecolors="none", edgecolors=MARK, linewidths=2, zorder=4)
     axes.annotate(
         f"{least.ratio:.3f} at {by(least.shape)}", (intensity(least), least.ratio), (8, -8), va="top",
@@ -161,13 +161,12 @@ def told(measured: Sequence[Measurement]) -> str:
 
 
 def kinds_of(swept: SweepResults) -> dict[str, list[Measurement]]:
-    """The measurements of gemm_any: squares first, then the random shapes of each seed."""
-    drawn = {seed: set(map(tuple, shapes)) for seed, shapes in swept.facts["random"].items()}
-    measured = [point.measurement for point in swept.points]
-    kinds = {"M = N = K": [each for each in measured if not any(each.shape in shapes for shapes in drawn.values())]}
-    for seed, shapes in drawn.items():
-        kinds[f"random, seed {seed}"] = [each for each in measured if each.shape in shapes]
-    return kinds
+    """The measurements of gemm_any by the seed that drew their shapes."""
+    measured = {point.measurement.shape: point.measurement for point in swept.points}
+    return {
+        f"seed {seed}": [measured[shape] for shape in map(tuple, shapes) if shape in measured]
+        for seed, shapes in swept.facts["random"].items()
+    }
 
 
 MANY = 512  # tokens

@@ -53,6 +53,7 @@ def corrected(configs: Sequence[HopperConfig], m: int, n: int, k: int, sms: int)
 def features(config: HopperConfig, m: int, n: int, k: int, sms: int) -> dict[str, float]:
     """What the trees compare: settings, the shape, and the estimate's parts relative to it."""
     found = estimate(config, m, n, k, sms)
+    row_of_c = 2 * n  # bytes
     if config.transposed:
         m, n = n, m
     (tile_m, tile_n, tile_k), (cluster_m, cluster_n) = config.tile, config.cluster
@@ -66,7 +67,8 @@ def features(config: HopperConfig, m: int, n: int, k: int, sms: int) -> dict[str
         "deferred": config.defer_stores, "transposed": config.transposed, "persistent": config.persistent,
         "stages": config.ab_stages, "group": config.group,
         "m": log(m), "n": log(n), "k": log(k), "bytes": log((m + n) * k), "of c": m * n / ((m + n) * k + m * n),
-        "alignment of k": gcd(k * BYTES[config.dtype], LINE), "rest of k": k % tile_k / tile_k,
+        "alignment of k": gcd(k * BYTES[config.dtype], LINE), "alignment of n": gcd(row_of_c, LINE),
+        "rest of k": k % tile_k / tile_k,
         "outside m": rows * tile_m * cluster_m / m, "outside n": columns * tile_n * cluster_n / n,
         "rows": rows, "columns": log(columns), "tiles": log(found.tiles), "k tiles": log(k_tiles / config.split_k),
         "waves": log(found.tiles / clusters_at_once(config.cluster_blocks, sms)), "whole waves": found.waves,
