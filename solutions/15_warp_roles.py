@@ -360,6 +360,7 @@ show_levers("hopper_short", lambda levers, *shape: time(levers | {"persistent"},
 # from 20 on it must be on. The check simulates your functions together, with deferred stores in a 2×2 cluster and with
 # stream-K. A Hopper GPU times 4096³, and the last point needs 98% of the course's speed.
 
+
 # %%
 def my_gemm(m, n, k):
     ### BEGIN SOLUTION (about 6 lines)

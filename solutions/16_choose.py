@@ -163,7 +163,7 @@ show_model("hopper_tiles", page)
 # these ratios are.
 #
 # The next picture tests `step_cycles` alone. Each dot is a kernel with a tile of 128×N×64, timed at some shape: its
-# time without the start, at 1,850 cycles per µs, divided by the steps of its busiest block, at least 64. These kernels
+# time without the start, at 1,850 cycles per µs, divided by the steps of its busiest block, at least 128. These kernels
 # have no cluster, split-K or stream-K, and take over twice what device memory needs. The red line is a limit inside
 # `step_cycles`:
 
@@ -211,8 +211,8 @@ picture
 # does not reduce them, and they delay the tensor cores. If 128 bytes per cycle limit anything, it is what wgmma reads.
 # With N ≥ 64 that takes no longer than multiplying: there a formula needs no such limit.
 #
-# From N = 128 on, the course's `repaired` is within 15% of 98% of the dots. Below, it is within 15% of 73 of 129; 39
-# take 1.15 to 1.9 times as long as it says, and 17 less than 0.85. Neither model explains these; one start for all
+# From N = 128 on, the course's `repaired` is within 15% of 99% of the dots. Below, it is within 15% of 50 of 72; 21
+# take 1.15 to 1.9 times as long as it says, and 1 less than 0.85. Neither model explains these; one start for all
 # kernels is one reason.
 #
 # Neither was fitted to the 26 shapes of the next table. At each, at least 40 configurations that the course's chooser

@@ -258,7 +258,7 @@ def explored(name: str) -> Iterator[tuple[HopperConfig, Shape, float]]:
             yield HopperConfig(**row["config"]), tuple(row["shape"]), row["us"]
 
 
-ROWS, LEAST_STEPS = 128, 64  # of the tiles, and of the kernels, whose step is drawn
+ROWS, LEAST_STEPS = 128, 128  # of the tiles, and of the kernels, whose step is drawn
 
 
 @cache
