@@ -38,7 +38,8 @@ from tutorlib.kernels.hopper import HopperConfig, Parts
 # cores, hatched while they are idle. Orange is the epilogue, in which a warpgroup rounds and stores.
 #
 # A tick is the time to multiply a K tile. Drawn are 8 K tiles for each tile of C (64 at 4096³) and a ring of 4 stages.
-# The gaps are exaggerated: first bytes and epilogue take 3 ticks each; on the H200, about 1.3 and ⅓.
+# The gaps are exaggerated: the wait for a tile's first bytes takes 3 ticks, and so does the epilogue; on the H200,
+# about 1.3 and ⅓.
 
 # %%
 show_roles("plain", "cooperative")
@@ -57,7 +58,7 @@ show_roles("plain", "cooperative")
 # |---|---|---|
 # | waits for | `empty[stage]`: all have read it | `full[stage]`: the bytes have landed |
 # | then | issues the TMA loads | issue wgmmas |
-# | arrives at | `full[stage]`, which also counts TMA's bytes | `empty[stage]`, once the wgmmas have *read* the stage |
+# | arrives at | `full[stage]`, before the loads; counts their bytes | `empty[stage]`, once the wgmmas have *read* it |
 #
 # The block's 384 threads start with 168 registers each. A consumer thread needs more: 128 for its accumulators and,
 # while it also holds them rounded to bf16, 64 more. `setmaxnreg` moves registers:
@@ -113,7 +114,7 @@ check("15.1", new_state_works)
 show_roles("deferred stores")
 
 # %% [markdown]
-# One tick a tile is left, for rounding; `time` below does not count it. In **ping-pong**, each warpgroup has a smaller
+# Rounding still takes one tick a tile; `time` below counts it as zero. In **ping-pong**, each warpgroup has a smaller
 # tile of its own, and one multiplies while the other stores. This page's kernel defers; notebook 18 times ping-pong.
 #
 # The next cell is 14.2's loop along K, from a tile's second step on. `multiply.step(state, first)` waits for `full`,
@@ -140,7 +141,8 @@ def other_steps(multiply, state, k_tiles):
 # %% [markdown]
 # **Exercise 15.2** (about 8 lines). Complete `consume_tiles(tiles, multiply, out, defer)`, the loop of a consumer warp:
 # it multiplies and stores all tiles of its block. Store each tile while the next one's first wgmmas are in flight, and
-# before the warp waits for them. Each block has at least one tile. `check` simulates the kernel on a GPU of two SMs.
+# before the warp waits for them. Each block has at least one tile. `check` simulates the kernel on a GPU of two SMs;
+# a Hopper GPU also times it at 4096³.
 #
 # - `tiles.items()`, `tiles.take(number).k_tiles`: as in the producer
 # - `multiply.step(state, first)`, `other_steps(multiply, state, k_tiles)`: above
@@ -175,13 +177,13 @@ check("15.2", consume_tiles)
 #
 # The blocks of a **cluster** start together, in one GPC (graphics processing cluster), a group of SMs. They can access
 # each other's shared memory, then called **distributed shared memory**, and each other's mbarriers. Here that serves to
-# share loads: in a cluster of *m*×*n* blocks, those of one row need the same tile of A, and those of one column the
-# same tile of B. Each loads a slice and sends it to all that need it, by **multicast**: it lands at the same offset in
-# the shared memory of each receiver, where the mbarrier at the same offset counts its bytes. So `full` expects a whole
-# stage's bytes, as before, though several blocks send them.
+# share loads: the blocks of one row of a cluster need the same tile of A, and those of one column the same tile of B.
+# Each loads a slice and sends it to all that need it, by **multicast**: it lands at the same offset in the shared
+# memory of each receiver, where the mbarrier at the same offset counts its bytes. So `full` expects a whole stage's
+# bytes, as before, though several blocks send them.
 #
-# Block (*m*, *n*) of a cluster has the **rank** *m* + *n* · cluster[0]. In the picture each row is a block's stage, and
-# the number in a slice is the rank of the block that loads it:
+# Block (*m*, *n*) of a cluster has the **rank** *m* + *n* · cluster[0]. Each line of the picture is a block's stage,
+# and the number in a slice is the rank of the block that loads it:
 
 # %%
 show_multicast((2, 2), (128, 256))
@@ -222,7 +224,8 @@ def free_stage(ring, stage):
 check("15.3", free_stage)
 
 # %% [markdown]
-# The block across the diagonal loads nothing that this one reads: its `empty` would complete one reader early.
+# The block across the diagonal loads nothing that this one reads. With this arrival its `empty` would complete before
+# its last reader is done.
 #
 # ## The last wave: stream-K
 #
@@ -237,8 +240,8 @@ show_work({"whole tiles": course.whole_tiles, "stream-K": course.stream_k}, clus
 
 # %% [markdown]
 # A hand-over is not free: the fp32 accumulators of a tile of 128×256 are 128 KiB, written to L2 by one block and read
-# back by another. So the course's kernel cuts only the tiles of the last wave, or of the last two if the last is less
-# than half full.
+# back by another. So the course's kernel, unlike the drawing's, cuts only the tiles of the last wave, or of the last
+# two if the last is less than half full.
 #
 # ## Count, then measure
 #
@@ -262,7 +265,8 @@ def gap(config, m, n, k):
 # A **lever** changes the schedule, not what is computed, up to rounding. `time` counts an SM's cycles with a set of
 # levers. Its constants are in cycles of an H200:
 #
-# - A K tile takes 1,239, by page 16's `repaired` model. The fit of its constants, to 200 kernels timed before those
+# - A K tile takes 1,239, by page 16's `repaired` model; at the datasheet's rate the tensor cores would need 1,024. The
+#   fit of its constants, to 200 kernels timed before those
 #   below, also has 400 for an epilogue and 12,000 for a hand-over.
 # - A tile's first bytes take 1,625, an estimate: in notebook 14's appendix a step of *1 stage*, which waits for its
 #   bytes and for a barrier, takes 1,625 cycles more than a step of *wgmma alone*.

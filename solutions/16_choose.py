@@ -8,9 +8,9 @@
 # %% [markdown]
 # # 16 · A configuration for any shape
 #
-# With tiles of 128×256, notebook 15's kernel is level with cuBLAS at 4096³ and has little more than half its speed at
-# 1024³. *16 chosen* is the same kernel, with a configuration for each size. On an H200 it is level with cuBLAS or
-# ahead of it at every size of the figure.
+# With tiles of 128×256, notebook 15's kernel is level with cuBLAS at 4096³ and has 0.59 of its speed at 1024³. *16
+# chosen* is the same kernel, with a configuration for each size. On an H200 it is ahead of cuBLAS, or at most 2% behind
+# it, at every size of the figure.
 #
 # > **After this page you can** count waves and bytes of a configuration, estimate its time from them, find from
 # > measurements where the estimate is wrong, and choose a configuration for a shape that has never been timed.
@@ -32,8 +32,9 @@ show_figure("gemm_ladder_16")
 # %% [markdown]
 # ## Waves
 #
-# A **wave** is a set of blocks that run at the same time, each on a tile of C. An H200 has 132 SMs with one block each,
-# so it holds 66 clusters of two blocks. A cluster works on `cluster[0]` × `cluster[1]` tiles:
+# A **wave** is a set of blocks that run at the same time, each on a tile of C. An H200 has 132 SMs, and this kernel
+# puts one block on each, so the GPU holds 66 clusters of two blocks. A cluster works on `cluster[0]` × `cluster[1]`
+# tiles:
 
 
 # %%
@@ -63,8 +64,8 @@ pandas.DataFrame.from_dict(rows, orient="index")
 # A cluster must fit into one GPC, and the GPCs of an H200 have unequal numbers of SMs. So the GPU holds only 30
 # clusters of four blocks, not 33 (`Sm().at_once(4)`).
 #
-# Two ways use idle SMs. Notebook 15's **stream-K** cuts the line of all K tiles into equal shares. With **split-K** the
-# blocks of one cluster share a tile's K and add their accumulators through distributed shared memory.
+# Two ways cut K to use idle SMs. Notebook 15's **stream-K** cuts the line of all K tiles into equal shares. With
+# **split-K** the blocks of one cluster share a tile's K and add their accumulators through distributed shared memory.
 #
 # ## Bytes of a step
 #
@@ -163,8 +164,8 @@ show_model("hopper_tiles", page)
 # these ratios are.
 #
 # The next picture tests `step_cycles` alone. Each dot is a kernel with a tile of 128×N×64, timed at some shape: its
-# time without the start, at 1,850 cycles per µs, divided by the steps of its busiest block, at least 128. These kernels
-# have no cluster, split-K or stream-K, and take over twice what device memory needs. The red line is a limit inside
+# time without the start, at 1,850 cycles per µs, divided by the steps of its busiest block. Each has at least 128 steps
+# and no cluster, split-K or stream-K, and takes over twice what device memory needs. The red line is a limit inside
 # `step_cycles`:
 
 
@@ -209,7 +210,7 @@ picture
 # %% [markdown]
 # The fit called the last term L2's bytes, but it behaves like the bytes that TMA writes into shared memory: a cluster
 # does not reduce them, and they delay the tensor cores. If 128 bytes per cycle limit anything, it is what wgmma reads.
-# With N ≥ 64 that takes no longer than multiplying: there a formula needs no such limit.
+# For no tile of this page is that the longer: a formula can do without it.
 #
 # From N = 128 on, the course's `repaired` is within 15% of 99% of the dots. Below, it is within 15% of 50 of 72; 21
 # take 1.15 to 1.9 times as long as it says, and 1 less than 0.85. Neither model explains these; one start for all
@@ -217,7 +218,8 @@ picture
 #
 # Neither was fitted to the 26 shapes of the next table. At each, at least 40 configurations that the course's chooser
 # nominated were timed. Each model orders 10 to 21 of them; kernels with ping-pong, longer K tiles or larger clusters
-# are left out. *Loss*: how much slower the first, or the best of the first four, is than the fastest of these.
+# are left out. *Loss*: how much slower the first, or the best of the first four, is than the fastest of those that the
+# model orders.
 
 # %%
 show_ranking({"the page's model": page, "repaired": partial(page, step=course.repaired_cycles)})
@@ -249,8 +251,8 @@ print(len(SPACE), "configurations")
 #
 # The check refuses a choice that takes about twice the best one's time by the course's own model. At seven shapes your
 # choice may cost at most 12% more than the course's by the repaired model. A Hopper GPU times five of them instead and
-# prints the one that is slowest beside cuBLAS. There 0.85 of the speed of the course's choice earns one point, and 0.93
-# two.
+# prints the one that is slowest beside cuBLAS. At that one, 0.85 of the speed of the course's choice earns one point,
+# and 0.93 two.
 
 
 # %%
@@ -278,10 +280,11 @@ with suppress(NotImplementedError):  # until you have written it
 # %% [markdown]
 # ## Rank, then measure
 #
-# On an H200 the course's answer to 16.2 is slower than cuBLAS at 768×1280×16384, and no model tells you beforehand
-# where it is wrong. (One thing it cannot tell: in `repaired` a cluster gains nothing, so among clusters the order of
-# `SPACE` decides.) Timing the first four nominees of even the unrepaired model cuts its loss, at the 90th percentile,
-# from 20.6% to 2.0%. So let a model name a dozen, and a timing decide.
+# Among the few configurations of the last table `repaired` hardly errs; among all of `SPACE` it does. On an H200 the
+# course's answer to 16.2 is slower than cuBLAS at 768×1280×16384, and no model tells you beforehand where it is wrong.
+# (One thing it cannot tell: in `repaired` a cluster gains nothing, so among clusters the order of `SPACE` decides.) But
+# a good configuration is nearly always among a model's first ones. Timing the first four of even the unrepaired model
+# cuts its loss, at the 90th percentile, from 20.6% to 2.0%. So let a model name a dozen, and a timing decide.
 #
 # **Exercise 16.3** (about 5 lines). Write `tuned(nominees, time)`, which returns the fastest of twelve nominees, even
 # where two differ by 1.5%. `time(nominee)` is the µs of one call. You may ask for at most ten of each nominee. Each
@@ -308,14 +311,14 @@ check("16.3", tuned)
 # %% [markdown]
 # ## Beside cuBLAS and QuACK
 #
-# The course's own chooser (`tutorlib/kernels/hopper/choose.py`) has a model of the same kind, with more terms. Then
-# 1,600 small decision trees, trained on 4,436 other shapes, sort its first 24 again. At 76 held-out shapes of models,
-# timed on three H200s, the model's first choice is within 3% of the fastest at 84, 82, and 83%; with the trees at 97,
-# 97, and 97%. Beside cuBLAS, in calls that follow one another as in a model, the choice has a median of 1.10 and a
-# least of 0.998 at these shapes.
+# The course's own chooser (`tutorlib/kernels/hopper/choose.py`) has a cost model of the same kind, with more terms.
+# Then 1,600 small decision trees, trained on 4,436 shapes, sort its first 24 again. At 68 shapes of neural networks
+# that the training did not have, timed on three H200s, the cost model's first choice is within 3% of the fastest at 85,
+# 84, and 85%; with the trees at 99, 97, and 99%. In calls back to back, as in a network, the choice has a median of
+# 1.10 of cuBLAS's speed there, and a least of 0.998.
 #
-# The H200 half of the next figure is timed in the same way. Its H100 half is older: single calls, and the model alone.
-# A's rows are a model's tokens.
+# The H200 half of the next figure is timed in the same way. Its H100 half is older: single calls, and the cost
+# model alone. A's rows are a language model's tokens.
 
 # %%
 show_figure("gemm_models")
@@ -325,8 +328,8 @@ show_figure("gemm_models")
 #
 # [QuACK](https://github.com/Dao-AILab/quack)'s GEMM is written in the same DSL. Its
 # [configurations](https://github.com/Dao-AILab/quack/blob/main/quack/gemm_config.py) for Hopper have no tile below
-# 128×128 and cut no K. QuACK's tuner timed all of them at 26 held-out shapes; *tuned* is the fastest of the course's
-# first dozen. Medians, over cuBLAS's speed, on an H200, 2026-11-30:
+# 128×128 and cut no K. QuACK's tuner timed all of them at 26 shapes of neural networks; *tuned* is the fastest of the
+# course's first dozen. Medians, over cuBLAS's speed, on an H200, 2026-11-30:
 #
 # | tiles of 128×128 | shapes | tuned | QuACK |
 # |---|---|---|---|
@@ -338,7 +341,7 @@ show_figure("gemm_models")
 # ## What to remember
 #
 # - Count before you tune: waves, and the bytes of a step on each path.
-# - A model with ten constants leaves out most configurations. Among the first ones it errs: time them.
+# - A model with ten constants rules out most configurations. Among the first ones it errs: time them.
 # - Look for the term behind an error before you refit a constant. Then judge the model at shapes that it has not seen.
 #
 # ## Test yourself

@@ -45,8 +45,8 @@ show_launches(
 )
 
 # %% [markdown]
-# Host time is hidden if each kernel runs longer than its launch takes. A 5 µs kernel whose launch takes 45 µs
-# leaves the GPU idle for 40 of every 45 µs.
+# Behind the first launch, host time is hidden if each kernel runs at least as long as a launch takes. A 5 µs kernel
+# whose launch takes 45 µs leaves the GPU idle for 40 of every 45 µs.
 #
 # ## Ways to call a kernel
 #
@@ -56,14 +56,14 @@ show_launches(
 # | called directly: traced at every call | your Python function runs (*tracing*), to learn that nothing changed |
 # | kept in a dictionary, through DLPack | looking it up by a key; wrapping each tensor; packing the arguments |
 # | kept, with views made once | packing the arguments |
-# | kept in a dictionary, TVM-FFI | looking it up by a key; the work of the next row |
+# | kept in a dictionary, TVM-FFI | looking it up by a key; checking and unpacking as in the next row |
 # | kept, TVM-FFI | checking and unpacking torch's tensors, in compiled code |
 # | CUDA graph of 1 launch, of 20 launches | one call for all of its launches |
 #
 # **Predict** the host's time for each, to a factor of ten, and which are cheaper than `torch.add`. The kernel is
 # `double` of the next section, on 1,024 floats. *host* is the time until a call returns; for a graph, one replay's
 # time divided by its launches. *until done* is the time until the GPU has finished all launches, divided by their
-# number. It was measured in a separate run, so noise can put it below *host*:
+# number. It comes from a separate run. It can therefore be below *host*:
 
 # %%
 show_later_calls("NVIDIA H200")
@@ -110,8 +110,8 @@ def double(x: cute.Tensor, y: cute.Tensor, stream: CUstream):
 # A direct call compiles exactly when its IR is new, so direct calls show what can share a compiled function.
 # `from_dlpack` makes a *static* layout: all sizes and strides are constants in the code. Two functions make them
 # *dynamic*, known only at run time: `mark_layout_dynamic` marks all sizes and strides, except for strides of 0 and 1;
-# `mark_compact_shape_dynamic(mode=m)` marks the size of one mode. **Predict** the number of compilations on each line;
-# all lines share one cache.
+# `mark_compact_shape_dynamic(mode=m)` marks the size of one mode, and the strides that follow from it. **Predict** the
+# number of compilations on each line; all lines share one cache.
 
 
 # %%
@@ -168,15 +168,15 @@ compiles("factors 3.0, 2, 3.0, 2.0", [(free(8, 16), factor) for factor in (3.0, 
 # ## The key
 #
 # Static sizes let the compiler unroll loops and leave out checks at the edges; they cost a compilation for each size.
-# The cache of this section has dynamic layouts. One property of strides and addresses still matters: accesses of 16
-# bytes, such as `ld.global.v4`, need aligned addresses. So each tensor can double the number of versions. A
+# The cache of this section has dynamic layouts. One property of strides and addresses still matters: whether the code
+# may access 16 bytes at a time, as `ld.global.v4` does. So each tensor can double the number of versions. A
 # **contiguous run** is the elements along the mode whose stride is 1: a row of a row-major matrix. One version accesses
 # a run 16 bytes at a time, and its remainder element by element. This version needs 16-byte-aligned starts, of the
 # tensor and of each run. Other tensors get the one that accesses single elements.
 #
 # **Exercise 20.1** (about 8 lines). Write `cache_key(tensors, constants, arch)`: a key for a dictionary. `tensors` are
 # torch tensors of any rank, each with one stride of 1, none of 0, and no size of 1; `constants` is a tuple of numbers
-# and strings, the Constexpr arguments, without −0.0 and NaN. `arch` is the architecture, such as `"sm_90a"`. Calls that
+# and strings, the Constexpr arguments, without −0.0 and NaN. `arch` names the architecture: `"sm_90"`. Calls that
 # can share a compilation must have equal keys; all others must have different ones. Torch has `t.data_ptr()`, an
 # address, `t.stride()` and `t.element_size()`.
 
@@ -199,16 +199,16 @@ check("20.1", cache_key)
 
 # %% [markdown]
 # Too coarse a key runs the wrong code; too fine a key compiles too often, and the cache leaks memory. Building the key
-# takes about as long as the launch (8.3 µs in place of 4.4). So look a kernel up before a loop that cannot change its
-# key.
+# takes about as long as the launch (in the table, 8.3 µs in place of 4.4). So look a kernel up before a loop that
+# cannot change its key.
 
 # %% [markdown]
 # ## Torch's tensors, without Python
 #
 # With **TVM-FFI**, a calling convention, you pass torch tensors directly. Compiled code unpacks them, and checks each
 # one's dtype, rank, strides and address. `assumed_align=16` requests the 16-byte version; the default is an element's
-# size. A matrix must promise its strides, too: with the stride `cute.sym_int64(divisibility=4)` in `make_fake_tensor`,
-# the code may assume a multiple of 4, 16 bytes of fp32, and each call checks it.
+# size. A matrix must promise that its rows are aligned, too: as their stride, `make_fake_tensor` takes
+# `cute.sym_int64(divisibility=4)`. In fp32 this is a multiple of 16 bytes, and each call checks it.
 #
 # A launch needs a *stream*. With `make_fake_stream(use_tvm_ffi_env_stream=True)` among the arguments, the compiled
 # function looks up torch's current stream itself, and calls omit it. This is the whole launch, for vectors:
@@ -275,10 +275,11 @@ with tempfile.TemporaryDirectory() as folder:
     print(*sorted(file.name for file in Path(folder).iterdir()))
 
 # %% [markdown]
-# Machine code for sm_80 runs on GPUs of compute capability 8.x. A target with an `a` has instructions that only this
-# architecture offers (`wgmma` on sm_90a, `tcgen05` on sm_100a), and code for it runs on no other.
+# Machine code for sm_80 runs on GPUs of compute capability 8.x. A target with an `a` also has its generation's
+# own instructions, such as `wgmma` on sm_90a and `tcgen05` on sm_100a. Code for it runs on no other architecture.
 #
-# A process on a GPU of the target loads the file, and passes a stream, since `save` promised one:
+# A process on a GPU of the target loads the file. It passes a stream, because `save` made the fake stream without
+# `use_tvm_ffi_env_stream`:
 #
 # ```python
 # double = cute.runtime.load_module("double.sm_90a.o", enable_tvm_ffi=True)["double"]
@@ -314,16 +315,16 @@ def captured(launches, x, y):
 # writes the same `y`. One stream's work is in order, so the host need not wait around a replay.
 #
 # **Exercise 20.2** (about 15 lines). Write `replayed(compile, key)`. It returns a function of a tensor x, which returns
-# y, a tensor of x's shape and dtype. The next call may overwrite a y of the same shape.
+# y, a tensor of x's shape and dtype. A later call may overwrite a y of the same shape and dtype.
 #
 # - `key(x)` is a key like that of 20.1: it has the dtype and the alignment of x, and no sizes
 # - `compile(x, y)` returns a function `launches(x, y, stream)`, which launches several kernels that read x and write y.
 #   `launches` serves every x with the same key
 #
-# Compile once for each key. Whose: the caller's tensor's, or that of the tensor that your kernels read? Capture once
-# for each dtype and shape (of one GPU): a later call with an x of the same dtype and shape costs a copy and a replay,
-# and launches and waits for nothing. The caller's tensors are only read, and a replay must be right even after the
-# caller has freed or changed them.
+# Compile once for each key. Decide whose: the caller's tensor's, or that of the tensor that your kernels read. Capture
+# once for each dtype and shape (of one GPU): a later call with an x of the same dtype and shape costs a copy and a
+# replay. It launches nothing else, and never waits. The caller's tensors are only read, and a replay must be right even
+# after the caller has freed or changed them.
 #
 # The check needs no GPU: a stand-in for `torch.cuda` applies CUDA's rules to CPU tensors.
 
@@ -362,7 +363,7 @@ check("20.2", replayed)
 # - Host time is hidden as long as kernels run longer than their launches take.
 # - A direct call always traces. Compile once and keep the result; save it under a temporary name, then rename.
 # - A key contains everything the code depends on: dtype, rank, contiguous mode, alignment, constants with their types,
-#   architecture. It contains no dynamic sizes.
+#   outside values, architecture. It contains no dynamic sizes.
 # - A CUDA graph replays many launches with one call. Launch once before the capture, on the current stream in it, and
 #   copy each input into the graph's own buffer.
 #
@@ -437,8 +438,8 @@ check("20.3", scale_kernel)
 
 # %% [markdown]
 # Before the wait, the first kernel may not yet have written y or read x, even if the result is right on your GPU.
-# **Predict** what PDL gains for y = max(x, 0) · w, with 16 rows and 135,168 columns. One call launches both kernels; in
-# a graph the host has no part in the time:
+# **Predict** what PDL gains for y = max(x, 0) · w in fp32, with 16 rows and 135,168 columns. One call launches both
+# kernels; in a graph the host has no part in the time:
 
 # %%
 show_pairs("NVIDIA H200")
@@ -463,11 +464,11 @@ show_sweep("gemm_pdl")
 # %% [markdown]
 # ## Appendix: structs, and below the DSL
 #
-# A pipelined kernel keeps several objects in shared memory, at offsets that must be aligned: TMA with the 128-byte
-# swizzle needs its tile at a multiple of 1,024 bytes, an mbarrier a multiple of 8. `cute.struct` computes them, by C's
-# rules: a member begins at the next multiple of its alignment, which is its own size for a number, the element's size
-# for a `MemRange` (an array), and at least n for `Align[…, n]`. Here is a GEMM's with 128×256×64 tiles and four stages.
-# A kernel allocates it by `SmemAllocator().allocate(Storage)`.
+# A pipelined kernel keeps several objects in shared memory, at offsets that must be aligned: a tile with TMA's 128-byte
+# swizzle to 1,024 bytes, where the pattern begins, and an mbarrier to 8. `cute.struct` computes them, by C's rules: a
+# member begins at the next multiple of its alignment, which is its own size for a number, the element's size for a
+# `MemRange` (an array), and at least n for `Align[…, n]`. Here is the struct of a GEMM with 128×256×64 tiles and four
+# stages. A kernel allocates it by `SmemAllocator().allocate(Storage)`.
 
 
 # %%
@@ -485,8 +486,8 @@ print(Storage._offsets, "size", Storage.__sizeof__(), "alignment", Storage.__ali
 # NVIDIA's GPUs have instructions that the DSL does not wrap. **Inline PTX** is the instruction as text.
 # `llvm.inline_asm` takes the result's type, the operands as IR values, the text and the constraints, a letter for each
 # operand: `=f` is a float out and `f` a float in; `r` a 32-bit integer, `l` a 64-bit one, `h` a 16-bit one. In the text
-# `$0` is the result, and `$1`, `$2`, … are the operands. 2ˣ is `"ex2.approx.ftz.f32 $0, $1;"` with `"=f,f"`. Only
-# `ptxas` checks the text.
+# `$0` is the result, and `$1`, `$2`, … are the operands. 2ˣ, which the DSL does wrap, would be `"ex2.approx.ftz.f32 $0,
+# $1;"` with `"=f,f"`. Only `ptxas` checks the text.
 #
 # **lop3** computes *any* function of three bits, at 32 bit positions at once. Its last operand is the function's truth
 # table: your function, evaluated on a = 0xF0, b = 0xCC and c = 0xAA, whose eight bit positions hold all eight
