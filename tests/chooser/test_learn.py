@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from tests.chooser import learn as learning
+from tests.chooser.explore import shapes
 from tests.chooser.fit import read, usable
 from tests.chooser.learn import Sample, learn, sample, slopes
+from tutorlib.instruments.table import unseen
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.learned import Trees, learned
 from tutorlib.kernels.hopper.tune import Problem, nominees
@@ -89,6 +91,10 @@ def within(file):
 
 def held_out(shape):
     return shape not in learned_from()
+
+
+def test_no_held_out_shape_is_drawn():
+    assert not {problem[:3] for problem in shapes(120, 1)} & {*unseen()}  # 1: two of its first 120 were
 
 
 @cache
