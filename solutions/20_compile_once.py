@@ -486,8 +486,8 @@ print(Storage._offsets, "size", Storage.__sizeof__(), "alignment", Storage.__ali
 # NVIDIA's GPUs have instructions that the DSL does not wrap. **Inline PTX** is the instruction as text.
 # `llvm.inline_asm` takes the result's type, the operands as IR values, the text and the constraints, a letter for each
 # operand: `=f` is a float out and `f` a float in; `r` a 32-bit integer, `l` a 64-bit one, `h` a 16-bit one. In the text
-# `$0` is the result, and `$1`, `$2`, … are the operands. 2ˣ, which the DSL does wrap, would be `"ex2.approx.ftz.f32 $0,
-# $1;"` with `"=f,f"`. Only `ptxas` checks the text.
+# `$0` is the result, and `$1`, `$2`, … are the operands. 2ˣ, which the DSL does wrap, would be
+# `"ex2.approx.ftz.f32 $0, $1;"` with `"=f,f"`. Only `ptxas` checks the text.
 #
 # **lop3** computes *any* function of three bits, at 32 bit positions at once. Its last operand is the function's truth
 # table: your function, evaluated on a = 0xF0, b = 0xCC and c = 0xAA, whose eight bit positions hold all eight
