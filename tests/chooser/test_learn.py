@@ -13,8 +13,9 @@ from tests.chooser.explore import shapes
 from tests.chooser.fit import read, usable
 from tests.chooser.learn import Sample, learn, sample, slopes
 from tutorlib.instruments.table import unseen
+from tutorlib.kernels.hopper.choose import choose
 from tutorlib.kernels.hopper.config import HopperConfig
-from tutorlib.kernels.hopper.learned import Trees, learned
+from tutorlib.kernels.hopper.learned import Trees, features, learned
 from tutorlib.kernels.hopper.tune import Problem, nominees
 from tutorlib.measuring.results import read_sweep, sweep_file
 from tutorlib.measuring.timing import within_noise
@@ -63,6 +64,14 @@ def test_the_slopes_are_those_of_the_loss(made):
         measured = (loss(made, missed + more) - loss(made, missed - more)) / (2 * step)
         assert first[row] == pytest.approx(measured, abs=1e-4)
     assert (second > 0).all()
+
+
+def test_rows_of_c_that_begin_within_a_sector_are_not_stored_transposed():
+    shape = 6485, 21112, 512  # there the fastest transposed kernel takes a seventh longer
+    for transposed in (False, True):
+        config = HopperConfig((128, 208, 64), "pingpong", transposed=transposed)
+        assert features(config, *shape, 132)["alignment of n"] == 16
+    assert not choose(*shape).transposed
 
 
 def test_what_a_setting_costs_is_learned(made, monkeypatch):
