@@ -9,6 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.gpu.test_cutile import kernels
 from tutorlib.simulate.cutile import run
 from tutorlib.simulate.cutile.dtypes import dtype_of, round_tf32
 from tutorlib.simulate.cutile.ops import astype, full
@@ -409,3 +410,10 @@ def test_print(capsys):
 
     run(kernel, (1,), (torch.tensor([1.0, 0.5]),))
     assert capsys.readouterr().out == "tile [1.0, 0.5] [1.00, 0.50]\n0 of 1\n"
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case[0]) for case in kernels()])
+def test_what_a_gpu_is_compared_with_runs_here(case):
+    """The cases of tests/gpu, which only a GPU's owner runs."""
+    _, kernel, grid, args = case
+    assert not run(kernel, grid, args).findings
