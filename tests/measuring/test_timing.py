@@ -3,6 +3,8 @@
 import re
 from collections import Counter
 from dataclasses import replace
+from functools import partial
+from itertools import groupby
 from types import SimpleNamespace
 
 import pytest
@@ -212,26 +214,43 @@ def test_a_rate_is_written_in_one_way(tflops, gbps, text):
 COPY = copy("fp32")
 
 
-def replayed(calls, sets, rounds, ready, meanwhile):
+def replayed(calls, sets, rounds, ready, watched):
     """Stands in for tune.in_a_row: each call on each set, before and after `ready`; the kernel takes 2 µs of 3."""
     for warm in (True, False):
-        for call in calls:
-            for each in sets:
-                call(*each)
-        meanwhile()
+        with watched():
+            for call in calls:
+                for each in sets:
+                    call(*each)
         if warm:
             ready()
     return [[us] * rounds for us in (2.0, 3.0)]
 
 
 @pytest.fixture
-def small_cache(on_cpu, monkeypatch):
+def noted():
+    """What the SMs' clock was asked for, and what a test adds."""
+    return []
+
+
+@pytest.fixture
+def small_cache(on_cpu, noted, monkeypatch):
     """A GPU whose L2 is small, so that few sets of tensors are rotated; its calls are torch's."""
     monkeypatch.setattr(device, "gpu", lambda: replace(H200, l2=2**15))
     monkeypatch.setattr(timing, "paired", led_in)
     monkeypatch.setattr(tune, "in_a_row", replayed)
     monkeypatch.setattr(timing, "clocks", lambda: None)
+    sm = SimpleNamespace(**{name: partial(noted.append, name) for name in ("start", "stop")})
+    sm.mhz = lambda: noted.append("mhz") or 1755.4
+    monkeypatch.setattr(timing, "sm_clock", lambda: sm)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     monkeypatch.setattr("tutorlib.problems.work.context_broken", lambda: False)
+
+
+@pytest.mark.usefixtures("small_cache")
+def test_in_a_row_the_sms_count_while_a_round_runs(noted):
+    kernel = OnTorch(lambda src, dst: (noted.append("call"), dst.copy_(src)))
+    assert measure_once(COPY, kernel, (64, 96), in_a_row=True).counted_mhz == 1755
+    assert [name for name, _ in groupby(noted)] == ["start", "call", "stop", "mhz"] * 2
 
 
 @pytest.mark.usefixtures("small_cache")

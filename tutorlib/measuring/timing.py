@@ -2,7 +2,8 @@
 
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import cycle, islice, pairwise
@@ -97,15 +98,28 @@ def in_graphs(
 
     Inputs stay the same; outputs are overwritten before the first pair that counts, and looked at after the last.
     """
+    import torch
+
     from tutorlib.kernels.hopper import tune
 
-    sampled: list[Clocks | None] = []
+    sm = sm_clock()
+    sampled, counted = [], []
+
+    @contextmanager
+    def watched() -> Iterator[None]:
+        sm.start()
+        yield
+        sm.stop()
+        sampled.append(clocks())
+        torch.cuda.synchronize()
+        counted.append(sm.mhz())
+
     numbers = [(n,) for n in range(len(kernels))]
     calls = [lambda n: kernels[n](), lambda n: baselines[n]()]
     refresh()
-    kernel, baseline = tune.in_a_row(calls, numbers, pairs, spoil, lambda: sampled.append(clocks()))
+    kernel, baseline = tune.in_a_row(calls, numbers, pairs, spoil, watched)
     verify()
-    return Times(tuple(kernel), tuple(baseline), tuple(c for c in sampled if c is not None))
+    return Times(tuple(kernel), tuple(baseline), tuple(c for c in sampled if c is not None), tuple(counted))
 
 
 def host_us(call: Call, calls: int = 200) -> float:

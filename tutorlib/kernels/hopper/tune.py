@@ -13,6 +13,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from functools import cache
 from importlib import metadata
@@ -157,14 +158,15 @@ def in_a_row(
     sets: Sequence[tuple[Any, ...]],
     rounds: int,
     ready: Callable[[], Any] = lambda: None,
-    meanwhile: Callable[[], Any] = lambda: None,
+    watched: Callable[[], AbstractContextManager[Any]] = nullcontext,
 ) -> list[list[float]]:
     """µs of each call(*set) in each of some rounds in which all take turns; the GPU rests between the rounds.
 
     A call is captured often enough, on one set of tensors after the other, so that the host's time does not count.
     The GPU gets warmer in a round, so that the same place in all of them would favor a call: places are drawn, and
     every other round is the reverse of the one before. The host waits for nothing within one.
-    ready: called after a round that warms up and does not count. meanwhile: called while a round runs.
+    ready: called after a round that warms up and does not count. watched: entered and left around what is timed of a
+    round, while it is queued.
     """
     stream, graphs = side_stream(), []
     for call in calls:
@@ -193,11 +195,11 @@ def in_a_row(
             if led_in > LEAD_IN_US:
                 break
         marks = [torch.cuda.Event(enable_timing=True) for _ in range(len(order) + 1)]
-        marks[0].record()
-        for n, mark in zip(order, marks[1:], strict=True):
-            graphs[n][0].replay()
-            mark.record()
-        meanwhile()
+        with watched():
+            marks[0].record()
+            for n, mark in zip(order, marks[1:], strict=True):
+                graphs[n][0].replay()
+                mark.record()
         marks[-1].synchronize()
         if turn:
             for n, (before, after) in zip(order, pairwise(marks), strict=True):
