@@ -210,7 +210,7 @@ picture
 # %% [markdown]
 # The fit called the last term L2's bytes, but it behaves like the bytes that TMA writes into shared memory: a cluster
 # does not reduce them, and they delay the tensor cores. If 128 bytes per cycle limit anything, it is what wgmma reads.
-# For no tile of this page is that the longer: a formula can do without it.
+# For no tile on this page does reading take longer than `repaired`'s other term: a formula can do without it.
 #
 # From N = 128 on, the course's `repaired` is within 15% of 99% of the dots. Below, it is within 15% of 50 of 72; 21
 # take 1.15 to 1.9 times as long as it says, and 1 less than 0.85. Neither model explains these; one start for all

@@ -45,7 +45,7 @@ show_launches(
 )
 
 # %% [markdown]
-# Behind the first launch, host time is hidden if each kernel runs at least as long as a launch takes. A 5 µs kernel
+# After the first launch, host time is hidden if each kernel runs at least as long as a launch takes. A 5 µs kernel
 # whose launch takes 45 µs leaves the GPU idle for 40 of every 45 µs.
 #
 # ## Ways to call a kernel
