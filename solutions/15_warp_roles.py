@@ -58,7 +58,7 @@ show_roles("plain", "cooperative")
 # |---|---|---|
 # | waits for | `empty[stage]`: all have read it | `full[stage]`: the bytes have landed |
 # | then | issues the TMA loads | issue wgmmas |
-# | arrives at | `full[stage]`, with the bytes to expect, before the loads | `empty[stage]`, once the wgmmas have *read* it |
+# | arrives at | `full[stage]`, before it loads: so many bytes come | `empty[stage]`, once the wgmmas have *read* it |
 #
 # The block's 384 threads start with 168 registers each. A consumer thread needs more: 128 for its accumulators and,
 # while it also holds them rounded to bf16, 64 more. `setmaxnreg` moves registers:
