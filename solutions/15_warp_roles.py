@@ -58,7 +58,7 @@ show_roles("plain", "cooperative")
 # |---|---|---|
 # | waits for | `empty[stage]`: all have read it | `full[stage]`: the bytes have landed |
 # | then | issues the TMA loads | issue wgmmas |
-# | arrives at | `full[stage]`, before it loads: so many bytes come | `empty[stage]`, once the wgmmas have *read* it |
+# | arrives at | `full[stage]`, announcing the loads' bytes | `empty[stage]`, once the wgmmas have *read* it |
 #
 # The block's 384 threads start with 168 registers each. A consumer thread needs more: 128 for its accumulators and,
 # while it also holds them rounded to bf16, 64 more. `setmaxnreg` moves registers:
@@ -266,8 +266,8 @@ def gap(config, m, n, k):
 # levers. Its constants are in cycles of an H200:
 #
 # - A K tile takes 1,239, by page 16's `repaired` model; at the datasheet's rate the tensor cores would need 1,024. The
-#   fit of its constants, to 200 kernels timed before those
-#   below, also has 400 for an epilogue and 12,000 for a hand-over.
+#   fit of its constants, to 200 kernels timed before those below, also has 400 for an epilogue and 12,000 for a
+#   hand-over.
 # - A tile's first bytes take 1,625, an estimate: in notebook 14's appendix a step of *1 stage*, which waits for its
 #   bytes and for a barrier, takes 1,625 cycles more than a step of *wgmma alone*.
 #
@@ -309,8 +309,8 @@ show_levers("hopper_short", lambda levers, *shape: time(levers | {"persistent"},
 
 # %% [markdown]
 # At 8192×8192×256 deferred stores gain less than is counted, perhaps because writing C, 128 MiB, takes device memory
-# half of the time. In both tables, all gains and losses outside the noise have the sign of their count, except zigzag's
-# at 8192, which is counted as 0. Caches and the clock are not counted.
+# about half of the time. In both tables, all gains and losses outside the noise have the sign of their count, except
+# zigzag's at 8192, which is counted as 0. Caches and the clock are not counted.
 #
 # **Multicast** gains nothing measurable, although a block of a 2×1 cluster loads 32 KiB from L2 in each step, instead
 # of 48. Page 16 finds why.

@@ -245,7 +245,7 @@ def steps(me, tile, k_state, v_state):
 
 # %% [markdown]
 # **Exercise 23.3** (about 14 lines). Complete `consume(me, tile, q_full)`, a consumer warpgroup's work on one tile of
-# queries, up to the last P V. The caller divides O by the sums and stores it. S of the block visited first takes a
+# queries, up to the last P V. The caller divides O by the row sums and stores it. S of the block visited first takes a
 # turn; the P V left at the end needs none. Each turn is passed directly after its wgmmas are issued. A tile may have
 # one block. The thread block ends after its tile, so a barrier may be left with an arrival for which no warpgroup
 # waits.

@@ -45,6 +45,31 @@ class Pace(NamedTuple):
     pair_s: float
 
 
+class Watch:
+    """Reads the clocks of each round: the driver's while it runs, and the SMs' from its beginning to its end."""
+
+    def __init__(self) -> None:
+        self.sm = sm_clock()
+        self.sampled: list[Clocks | None] = []
+        self.counted: list[float] = []
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        """Around what is timed of a round, while it is queued; then waits for it."""
+        import torch
+
+        self.sm.start()
+        yield
+        self.sm.stop()
+        self.sampled.append(clocks())
+        torch.cuda.synchronize()
+        self.counted.append(self.sm.mhz())
+
+    def times(self, kernel: Sequence[float], baseline: Sequence[float]) -> Times:
+        sampled = tuple(each for each in self.sampled if each is not None)
+        return Times(tuple(kernel), tuple(baseline), sampled, tuple(self.counted))
+
+
 def paired(
     kernels: Sequence[Call], baselines: Sequence[Call], refresh: Call, spoil: Call, verify: Call, pairs: int = PAIRS
 ) -> Times:
@@ -59,11 +84,10 @@ def paired(
 
     sets = len(kernels)
     far = sets // 2
-    sm = sm_clock()
+    watch = Watch()
     pace = warm_up(kernels, baselines)
     lead_in = ceil(LEAD_IN_S / pace.pair_s)
     times: tuple[list[float], list[float]] = ([], [])
-    sampled, counted = [], []
     while len(times[0]) < pairs:
         refresh()
         marks = [torch.cuda.Event(enable_timing=True) for _ in range(2 * sets + 1)]
@@ -74,21 +98,17 @@ def paired(
         for call in islice(cycle(calls), 2 * lead_in):
             call()
         spoil()
-        sm.start()
-        in_turn[-1][1]()  # so that the first timed call follows another one, too; the baseline writes elsewhere
-        marks[0].record()
-        for call, mark in zip(calls, marks[1:], strict=True):
-            call()
-            mark.record()
-        sm.stop()
-        sampled.append(clocks())
-        torch.cuda.synchronize()
-        counted.append(sm.mhz())
+        with watch():
+            in_turn[-1][1]()  # so that the first timed call follows another one, too; the baseline writes elsewhere
+            marks[0].record()
+            for call, mark in zip(calls, marks[1:], strict=True):
+                call()
+                mark.record()
         steps = [1000 * a.elapsed_time(b) for a, b in pairwise(marks)]
         times[0 if kernel_first else 1].extend(steps[0::2])
         times[1 if kernel_first else 0].extend(steps[1::2])
         verify()
-    return Times(tuple(times[0]), tuple(times[1]), tuple(c for c in sampled if c is not None), tuple(counted))
+    return watch.times(*times)
 
 
 def in_graphs(
@@ -98,28 +118,15 @@ def in_graphs(
 
     Inputs stay the same; outputs are overwritten before the first pair that counts, and looked at after the last.
     """
-    import torch
-
     from tutorlib.kernels.hopper import tune
 
-    sm = sm_clock()
-    sampled, counted = [], []
-
-    @contextmanager
-    def watched() -> Iterator[None]:
-        sm.start()
-        yield
-        sm.stop()
-        sampled.append(clocks())
-        torch.cuda.synchronize()
-        counted.append(sm.mhz())
-
+    watch = Watch()
     numbers = [(n,) for n in range(len(kernels))]
     calls = [lambda n: kernels[n](), lambda n: baselines[n]()]
     refresh()
-    kernel, baseline = tune.in_a_row(calls, numbers, pairs, spoil, watched)
+    times = tune.in_a_row(calls, numbers, pairs, spoil, watch)
     verify()
-    return Times(tuple(kernel), tuple(baseline), tuple(c for c in sampled if c is not None), tuple(counted))
+    return watch.times(*times)
 
 
 def host_us(call: Call, calls: int = 200) -> float:
