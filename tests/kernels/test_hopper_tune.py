@@ -145,6 +145,20 @@ def test_the_round_that_warms_up_does_not_count(warming):
     assert warmed_up
 
 
+def test_what_is_watched_of_a_round_is_what_is_timed(warming):
+    spans = []
+
+    @contextmanager
+    def watched():
+        began = warming.now
+        yield
+        spans.append(warming.now - began)
+
+    (few,) = tune.in_a_row([warming.call(10.0)], [()], 5, watched=watched)
+    assert spans[1:] == pytest.approx([15 * us for us in few])  # calls in a graph
+    assert len(spans) == 6
+
+
 @pytest.mark.gpu("90a")
 def test_the_winners_product_is_right():
     a, b = (torch.randn(shape, device="cuda", dtype=torch.bfloat16) for shape in ((200, 3072), (768, 3072)))

@@ -228,7 +228,7 @@ def replayed(calls, sets, rounds, ready, watched):
 
 @pytest.fixture
 def noted():
-    """What the SMs' clock was asked for, and what a test adds."""
+    """What the clocks and the host were asked for, and what a test adds."""
     return []
 
 
@@ -238,19 +238,20 @@ def small_cache(on_cpu, noted, monkeypatch):
     monkeypatch.setattr(device, "gpu", lambda: replace(H200, l2=2**15))
     monkeypatch.setattr(timing, "paired", led_in)
     monkeypatch.setattr(tune, "in_a_row", replayed)
-    monkeypatch.setattr(timing, "clocks", lambda: None)
+    monkeypatch.setattr(timing, "clocks", lambda: noted.append("clocks") or Clocks(1980, ()))
     sm = SimpleNamespace(**{name: partial(noted.append, name) for name in ("start", "stop")})
     sm.mhz = lambda: noted.append("mhz") or 1755.4
     monkeypatch.setattr(timing, "sm_clock", lambda: sm)
-    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(torch.cuda, "synchronize", partial(noted.append, "wait"))
     monkeypatch.setattr("tutorlib.problems.work.context_broken", lambda: False)
 
 
 @pytest.mark.usefixtures("small_cache")
 def test_in_a_row_the_sms_count_while_a_round_runs(noted):
     kernel = OnTorch(lambda src, dst: (noted.append("call"), dst.copy_(src)))
-    assert measure_once(COPY, kernel, (64, 96), in_a_row=True).counted_mhz == 1755
-    assert [name for name, _ in groupby(noted)] == ["start", "call", "stop", "mhz"] * 2
+    measured = measure_once(COPY, kernel, (64, 96), in_a_row=True)
+    assert (measured.clock_mhz, measured.counted_mhz) == (1980, 1755)
+    assert [name for name, _ in groupby(noted)] == ["start", "call", "stop", "clocks", "wait", "mhz"] * 2
 
 
 @pytest.mark.usefixtures("small_cache")
