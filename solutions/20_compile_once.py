@@ -360,7 +360,7 @@ check("20.2", replayed)
 #
 # ## What to remember
 #
-# - Host time is hidden as long as kernels run longer than their launches take.
+# - Host time is hidden as long as kernels run at least as long as their launches take.
 # - A direct call always traces. Compile once and keep the result; save it under a temporary name, then rename.
 # - A key contains everything the code depends on: dtype, rank, contiguous mode, alignment, constants with their types,
 #   outside values, architecture. It contains no dynamic sizes.
